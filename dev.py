@@ -70,7 +70,7 @@ class SetupError(Exception):
 
 
 def say(message: str) -> None:
-    """Tell the developer, apart from the output of the command itself."""
+    """Print to the developer, apart from the output of the command itself."""
     print(f"dev.py: {message}", file=sys.stderr, flush=True)
 
 

@@ -34,13 +34,13 @@ FIRST = ("fused", "boundary", "threads", "regions", "round_trip", "map_async", "
 
 
 def names() -> list[str]:
-    """Give the modules of workloads, by what follows their prefix, in the order of the page."""
+    """Return the modules of workloads, by what follows their prefix, in the order of the page."""
     found = [each.name.removeprefix(PREFIX) for each in iter_modules([str(HERE)]) if each.name.startswith(PREFIX)]
     return [*(name for name in FIRST if name in found), *(name for name in found if name not in FIRST)]
 
 
 def all_rows(n: int, wanted: Sequence[str], absent: dict[str, str]) -> Iterator[Row]:
-    """Give every row that can be measured here; ``absent`` takes the modules that can't be, and why."""
+    """Yield every row that can be measured here; ``absent`` takes the modules that can't be, and why."""
     for name in wanted:
         try:
             module = import_module(f".{PREFIX}{name}", __package__)

@@ -70,7 +70,7 @@ class Pile:
         self.used += 1
 
     def figures(self) -> Figures:
-        """Give the most that waited."""
+        """Return the most that waited."""
         # The one that is being used waits no more.
         return Figures({BACKLOG: self.most - 1}, self.used)
 
@@ -203,7 +203,7 @@ async def streamz(n: int) -> Figures:
 
 
 def peak(n: int) -> float:
-    """Give the peak of traced memory, in MiB, of ``n`` elements through four regions, one of them on a thread."""
+    """Return the peak of traced memory, in MiB, of ``n`` elements through four regions, one of them on a thread."""
 
     async def main() -> int:
         strings = Flow.range(n).publish_on(schedulers.current()).map(str)

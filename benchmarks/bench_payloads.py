@@ -104,7 +104,7 @@ def served(serve: Callable[[Connection], None]) -> list[Connection]:
 
 
 def exchanged(pipes: list[Connection], send: Callable[[Connection], bool]) -> Iterator[Any]:
-    """Give the answers as they come, with two messages under way for each worker; ``send`` says if there was one to send."""
+    """Yield the answers as they come, with two messages in flight for each worker. ``send`` returns if it sent one."""
     under_way = sum(send(pipe) for pipe in pipes * 2)
     while under_way:
         for ready in wait(pipes):
@@ -130,7 +130,7 @@ def sending(items: Iterable[Any]) -> Callable[[Connection], bool]:
 
 
 def payloads(n: int) -> Iterator[bytes]:
-    """Give one object after another, since the same one would be pickled once for a chunk."""
+    """Return one object after another, since the same one would be pickled once for a chunk."""
     return (bytes(BYTES) for _ in range(n))
 
 

@@ -45,7 +45,7 @@ def rows(n: int) -> list[Row]:
 
 @cache
 def turns() -> int:
-    """Give how often `spin` has to turn for its time, on this machine: called for so short a time, as it will be."""
+    """Return how often `spin` has to turn for its time, on this machine: called for so short a time, as it will be."""
     calls, times, best = 256, 200, 1.0
     for _ in range(10):
         started = process_time()

@@ -54,7 +54,7 @@ def _single() -> list[Workload]:
 
 
 def _inner(operator: str, field: Field) -> list[Workload]:
-    """Give the workloads of an operator that reads a flow for each element."""
+    """Return the workloads of an operator that reads a flow for each element."""
     given = Workload(
         title=f"{operator} to one given element, built before",
         by=field,
@@ -183,7 +183,7 @@ Generated = Callable[[int], AsyncGenerator[int]]
 
 
 async def ready_one(_: int = 0) -> AsyncGenerator[int]:
-    """Give one number."""
+    """Yield one number."""
     yield 1
 
 

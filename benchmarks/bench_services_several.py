@@ -193,7 +193,7 @@ async def combine_by_hand(n: int) -> int:
 
 
 def _keyed(n: int, size: int) -> tuple[int, Callable[[int], int]]:
-    """Give the number of elements and their key: so many groups of a size, or all elements in so many groups."""
+    """Return the number of elements and their key: so many groups of a size, or all elements in so many groups."""
     return (n * size, lambda item: item // size) if size else (n, lambda item: item % KEYS)
 
 

@@ -158,7 +158,7 @@ def bodies(name: str, chunks: int) -> Figures:
 async def pair() -> AsyncGenerator[
     tuple[asyncio.StreamReader, asyncio.StreamWriter, asyncio.StreamReader, asyncio.StreamWriter]
 ]:
-    """Give both ends of a connection."""
+    """Yield both ends of a connection."""
     here, there = socket.socketpair()
     reader, closing = await asyncio.open_connection(sock=here)
     other, writer = await asyncio.open_connection(sock=there)
@@ -171,7 +171,7 @@ async def pair() -> AsyncGenerator[
 
 @asynccontextmanager
 async def written(n: int, batch: int) -> AsyncGenerator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
-    """Give one end of a connection, into whose other end a task writes lines, so many at a time."""
+    """Yield one end of a connection, into whose other end a task writes lines, so many at a time."""
     async with pair() as (reader, closing, _, writer):
         lines = LINE % 0 * batch
 
@@ -200,7 +200,7 @@ async def lines_by_hand(n: int, batch: int) -> int:
 
 @asynccontextmanager
 async def reading(n: int) -> AsyncGenerator[tuple[asyncio.StreamReader, asyncio.StreamWriter, asyncio.Task[int]]]:
-    """Give one end of a connection, whose other end a task reads."""
+    """Yield one end of a connection, whose other end a task reads."""
     async with pair() as (reader, writer, other, _):
 
         async def read() -> int:
@@ -233,7 +233,7 @@ async def sending_by_hand(n: int) -> int:
 
 @contextmanager
 def lines_in_file(n: int) -> Generator[str]:
-    """Give the path of a file of so many lines."""
+    """Yield the path of a file of so many lines."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "lines.log")
         with open(path, "wb") as file:
@@ -279,7 +279,7 @@ class Request:
         self.scope: dict[str, object] = {"type": "http", "headers": []}
 
     async def receive(self) -> dict[str, Any]:
-        """Give the next chunk, behind a turn of the loop."""
+        """Return the next chunk, behind a turn of the loop."""
         await asyncio.sleep(0)
         body = self._body[self._at : self._at + len(CHUNK)]
         self._at += len(CHUNK)

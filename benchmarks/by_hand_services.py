@@ -30,20 +30,20 @@ async def increment_later(n: int) -> int:
 
 
 async def ready(n: int) -> AsyncGenerator[int]:
-    """Give numbers without ever waiting."""
+    """Yield numbers without ever waiting."""
     for item in range(n):
         yield item
 
 
 async def suspended(n: int) -> AsyncGenerator[int]:
-    """Give numbers, each after a turn of the loop."""
+    """Yield numbers, each after a turn of the loop."""
     for item in range(n):
         await asyncio.sleep(0)
         yield item
 
 
 async def endless() -> AsyncGenerator[int]:
-    """Give numbers, each after a turn of the loop, and never end."""
+    """Yield numbers, each after a turn of the loop, and never end."""
     for item in count():
         await asyncio.sleep(0)
         yield item
@@ -51,7 +51,7 @@ async def endless() -> AsyncGenerator[int]:
 
 @asynccontextmanager
 async def lines(n: int) -> AsyncGenerator[asyncio.StreamReader]:
-    """Give a reader of ``n`` lines, which a task writes at the other end of a socket."""
+    """Yield a reader of ``n`` lines, which a task writes at the other end of a socket."""
     here, there = socket.socketpair()
     reader, closing = await asyncio.open_connection(sock=here)
     _, writer = await asyncio.open_connection(sock=there)

@@ -50,7 +50,7 @@ def changes(before: Report, after: Report, *, everybody: bool = False) -> Iterat
 
 
 def _figure(row: Row, measured: Measured) -> tuple[str, Spread]:
-    """Give the ratio to the limit, which does not depend on the machine, or else the figure itself."""
+    """Return the ratio to the limit, which does not depend on the machine, or else the figure itself."""
     if row.limit and row.limit != measured.name and measured.ratio is not None:
         return f"to {row.limit}", measured.ratio
     metric = row.figures[0]

@@ -166,7 +166,7 @@ QUICK: Final = Effort(0.02, 3)
 
 
 def missing(needs: str) -> str:
-    """Tell why a contestant can't take part, if it can't."""
+    """Return why a contestant can't take part, or an empty text if it can."""
     try:
         if needs:
             with warnings.catch_warnings(action="ignore"):
@@ -226,7 +226,7 @@ class _Turns:
             self.rounds.append(first.values)  # it takes long, so that once has to do
 
     def _fitting(self, seconds: float) -> int:
-        """Give the number of elements that takes about so long: who is slow gets fewer."""
+        """Return the number of elements that takes about so long. A slow contestant gets fewer."""
         while True:
             fitting = min(self.row.elements, int(self.elements * seconds / min(self._took(), self._took())))
             if fitting < 4 * self.elements:
@@ -235,7 +235,7 @@ class _Turns:
             self.elements = min(fitting // 2, 10 * self.elements)
 
     def _took(self) -> float:
-        """Give the seconds that a turn takes, or would if it had the machine for itself."""
+        """Return the seconds that a turn takes, or would if it had the machine for itself."""
         cpu, wall = process_time(), perf_counter()
         self._run()
         wall, cpu = perf_counter() - wall, process_time() - cpu

@@ -169,7 +169,7 @@ def write(report: Report, docs: Path = DOCS) -> None:
 
 
 def files(report: Report) -> dict[str, str]:
-    """Give the page and the plots by their names below `docs`."""
+    """Return the page and the plots by their names below `docs`."""
     made: dict[str, str] = {}
     sections: list[str] = []
     for chapter, group in groupby(report.outcomes, lambda outcome: outcome.row.chapter):

@@ -79,7 +79,7 @@ class Report:
         return [verdict for outcome in self.outcomes for verdict in outcome.verdicts]
 
     def updated(self, later: Report) -> Report:
-        """Give the rows of both runs, each with its date. A row that both have is that of the later run."""
+        """Return the rows of both runs, each with its date. A row that both have is that of the later run."""
         newer = {_key(outcome): attrs.evolve(outcome, date=outcome.date or later.date) for outcome in later.outcomes}
         rows = [newer.pop(_key(outcome), outcome) for outcome in self.outcomes]
         rows += newer.values()

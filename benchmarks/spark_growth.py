@@ -55,7 +55,7 @@ def iterated(frame: Any, sums: Sums) -> None:
 
 
 def peak_kib() -> int:
-    """Give the most memory that the process has had; what `resource` tells goes back to before the exec, to its parent's."""
+    """Return the peak memory of the process. The figure of `resource` includes its parent's, from before the exec."""
     status = Path("/proc/self/status")
     if status.exists():
         for line in status.read_text().splitlines():

@@ -17,5 +17,5 @@ if TYPE_CHECKING:
 
 @cache
 def session(master: str | None = None, heap: str = "4g") -> SparkSession:
-    """Give the only session of this process. All chapters share it, and one gibibyte is not enough for the last of them."""
+    """Return the only session of this process. All chapters share it. The last one needs more than a gibibyte."""
     return local_session("benchmarks", master, quick_start=False, spark__driver__memory=heap)

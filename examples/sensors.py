@@ -77,7 +77,7 @@ async def serve(readings: Sequence[Reading]) -> AsyncGenerator[int]:
 
 
 def service(port: int) -> Callable[[int], Flow[Reading]]:
-    """Give the readings of the service from an offset on; those that are asked for, and what a socket holds."""
+    """Return the readings of the service from an offset on: the requested ones, and those that a socket holds."""
 
     def from_offset(offset: int) -> Flow[Reading]:
         async def read(emit: Callable[[bytes], Awaitable[None]]) -> None:
@@ -104,7 +104,7 @@ def parse(line: bytes) -> Reading:
 
 
 def minutes(readings: DataFrame) -> DataFrame:
-    """Give the minutes of each sensor; one that is two minutes old is done with."""
+    """Return the minutes of each sensor. A minute is complete when it is two minutes old."""
     from pyspark.sql.functions import avg, count, unix_timestamp, window
     from pyspark.sql.functions import max as highest
 

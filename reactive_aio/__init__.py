@@ -4,7 +4,7 @@ The package in its layers, from the bottom: `spec` is the contract. `_fusion` ma
 operators. `_plan` holds the nodes of a flow, rewrites them for the engines and cuts them into regions. `_arbiter` moves
 demand from one source to the next. `schedulers` say where regions run. `operators` has one small module for each
 operator. `_flow` has the classes that a user writes with. `_runtime` and `spark` are the two engines that run it.
-`extend` is for those who build on it.
+`extend` is for code that extends the library.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Bytes as flows: cut into lines, and decompressed, with limits on what comes out."""
+"""Bytes as flows: cut into lines, and decompressed, with limits on the output."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ L = TypeVar("L")
 SLICE: Final = 64
 """Elements between two looks at the clock, at most."""
 PIECE: Final = 65_536
-"""Bytes of decompressed data that are given at a time, at most."""
+"""The most bytes of decompressed data that are emitted at a time."""
 CUT_ANYWHERE: Final = {"utf-8", "ascii", "iso8859-1"}
-"""The encodings in which a line means the same whatever is before it."""
+"""The encodings in which a line does not depend on the text before it."""
 ENCODINGS: Final = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}
 
 
 class TooLargeError(ValueError):
-    """Data goes beyond a limit that was set: a line, a body, what is decompressed. A web service answers with the status 413."""
+    """Data exceeds a limit: a line, a body, or decompressed data. A web service answers with the status 413."""
 
 
 def split_lines(body: Flow[bytes], *, max_line: int = 1_048_576) -> Flow[bytes]:
     r"""Split bytes into lines, without the line breaks ``\n`` and ``\r\n``.
 
-    Demand: one chunk is asked for when the lines of the one before have been emitted. One chunk and the beginning of a
+    Demand: one chunk is requested when the lines of the one before have been emitted. One chunk and the beginning of a
     line are kept.
     Errors: TooLargeError for a line of more than ``max_line`` bytes. When the body fails, the beginning of a line is dropped.
 
@@ -55,9 +55,9 @@ def split_lines(body: Flow[bytes], *, max_line: int = 1_048_576) -> Flow[bytes]:
 def json_lines(body: Flow[bytes], *, max_line: int = 1_048_576, decode: Callable[[bytes], T] = json.loads) -> Flow[T]:
     r"""Read lines of JSON (NDJSON). Empty lines are left out.
 
-    ``decode`` makes an element of a line. `json.loads` does.
+    ``decode`` turns a line into an element, as `json.loads` does.
     Demand: that of `split_lines`.
-    Errors: those of `split_lines`, and what ``decode`` raises, with the number of the line in the note.
+    Errors: those of `split_lines`, and exceptions of ``decode``, with the number of the line in the note.
 
     >>> from reactive_aio import Flow
     >>> from reactive_aio.web import json_lines
@@ -70,12 +70,12 @@ def json_lines(body: Flow[bytes], *, max_line: int = 1_048_576, decode: Callable
 
 
 def decompress(body: Flow[bytes], encoding: str, *, max_bytes: int) -> Flow[bytes]:
-    """Decompress bytes whose Content-Encoding is "gzip" or "deflate". "identity" and "" leave them as they are.
+    """Decompress bytes whose Content-Encoding is "gzip" or "deflate". "identity" and "" leave them unchanged.
 
-    Demand: one chunk is asked for when what the one before has given has been emitted, in pieces of at most 64 KiB. Nothing is
-    decompressed ahead, so that a small body that stands for a large one costs no memory.
-    Errors: TooLargeError when it gives more than ``max_bytes`` bytes. ValueError for another encoding, when it is
-    called. ValueError too for data that is not so encoded or ends too early.
+    Demand: one chunk is requested when the output of the one before has been emitted, in pieces of at most 64 KiB.
+    Nothing is decompressed ahead, so a small body with a large content costs no memory.
+    Errors: TooLargeError for an output of more than ``max_bytes`` bytes. ValueError at the call for another encoding.
+    ValueError too for data with another encoding, or that ends too early.
 
     >>> import gzip
     >>> from reactive_aio import Flow
@@ -103,11 +103,11 @@ class Maker(ABC, Generic[L]):
 
     @abstractmethod
     def of(self, chunk: bytes) -> Iterable[L]:
-        """Return the elements that end in a chunk. They are made when they are wanted."""
+        """Return the elements that end in a chunk. They are made on demand."""
 
     @abstractmethod
     def last(self) -> Iterable[L]:
-        """Return what is left behind the last chunk."""
+        """Return the elements that are left after the last chunk."""
 
     @property
     @abstractmethod
@@ -117,9 +117,9 @@ class Maker(ABC, Generic[L]):
 
 @define
 class ByChunk(Transform[bytes, list[L]]):
-    """Gives what a maker makes, some elements at a time. It asks for one chunk when all of the one before has been given.
+    """Returns the elements of a maker, some at a time. It requests a chunk when the one before has been emitted.
 
-    A chunk may stand for thousands of elements. So the event loop has its turns also in the middle of one.
+    A chunk may contain thousands of elements. So the event loop has its turns also in the middle of a chunk.
     """
 
     maker: Maker[L]
@@ -131,7 +131,7 @@ class ByChunk(Transform[bytes, list[L]]):
         return self.paced(items, Pace())
 
     def paced(self, items: Iterator[bytes], pace: Pace) -> Iterator[list[L]]:
-        """Go on with the chunk at hand, then with those that follow, until the time is up."""
+        """Go on with the current chunk, then with the next ones, until the time is up."""
         inner, stride, then = self.inner, 1, budgets.clock()
         while True:
             if inner is None:
@@ -151,11 +151,11 @@ class ByChunk(Transform[bytes, list[L]]):
             self.inner = inner = None
 
     def demand(self, n: int) -> int:
-        """Ask for one chunk at most, and for none while there is more of the latest."""
+        """Request at most one chunk, and none while there is more of the latest."""
         return 0 if self.owing else min(n, 1)
 
     def finish(self) -> Iterable[list[L]]:
-        """Give the rest of a chunk, and what is behind it."""
+        """Yield the rest of a chunk, and then what follows it."""
         for element in self.inner or ():
             yield [element]
         self.inner = None
@@ -164,19 +164,19 @@ class ByChunk(Transform[bytes, list[L]]):
 
     @property
     def pending(self) -> bool:
-        """Tell whether there may be more of a chunk, or something behind it."""
+        """Return whether there may be more of a chunk, or something after it."""
         return self.owing or self.maker.amid
 
     @property
     def owing(self) -> bool:
-        """Tell whether there may be more of a chunk: the beginning of an element is dropped where the chunks fail."""
+        """Return whether there may be more of a chunk. The beginning of an element is dropped if the chunks fail."""
         inner = self.inner
         return inner is not None and not (sized(inner) and not length_hint(inner))
 
 
 @frozen
 class Each(Stage[list[L], L]):
-    """Gives the elements of lists. Each list is one that `ByChunk` has given, and so takes no longer than it may."""
+    """Returns the elements of lists. `ByChunk` makes the lists, so that each takes no longer than it may."""
 
     template = Template("""
         for item in item:
@@ -204,7 +204,7 @@ class SplitLines(Stage[bytes, list[bytes]]):
 
 @define
 class Cutting(Maker[L]):
-    """Makes elements of lines; keeps the line that has only begun."""
+    """Makes elements of lines. It keeps an unfinished line."""
 
     max_line: int
     parts: list[bytes] = field(init=False, factory=list[bytes])
@@ -212,10 +212,10 @@ class Cutting(Maker[L]):
 
     @abstractmethod
     def lines(self, block: bytes) -> Iterable[L]:
-        """Return what is made of lines that have ended, with breaks between them and none behind."""
+        """Return the elements of lines that have ended, with breaks between them and none after the last."""
 
     def of(self, chunk: bytes) -> Iterable[L]:
-        """Return what is made of the lines that end in a chunk."""
+        """Return the elements of the lines that end in a chunk."""
         data = bytes(chunk)
         end = data.rfind(b"\n")
         if end < 0:
@@ -237,7 +237,7 @@ class Cutting(Maker[L]):
         return bool(self.parts)
 
     def _one_by_one(self, data: bytes, end: int) -> Iterator[bytes]:
-        """Give the lines that end in a chunk, until one is too long."""
+        """Yield the lines that end in a chunk, until one is too long."""
         for line in data[:end].split(b"\n"):
             self._hold(line)
             yield self._rest()
@@ -251,7 +251,7 @@ class Cutting(Maker[L]):
             self.parts.append(part)
 
     def _rest(self) -> bytes:
-        """Give the line that has begun, and begin another."""
+        """Return the line that has begun, and begin another one."""
         parts, self.parts, self.length = self.parts, [], 0
         return b"".join(parts)
 
@@ -325,7 +325,7 @@ class Decompressing(Maker[bytes]):
     engine: Any = field(init=False, default=None)
 
     def of(self, chunk: bytes) -> Iterable[bytes]:
-        """Give what a chunk stands for, piece by piece."""
+        """Yield the content of a chunk, piece by piece."""
         rest = bytes(chunk)
         while rest:
             if self.engine is None:
@@ -349,7 +349,7 @@ class Decompressing(Maker[bytes]):
         return piece
 
     def last(self) -> Iterable[bytes]:
-        """Refuse a body that ends too early."""
+        """Raise for a body that ends too early."""
         if self.engine is not None:
             raise ValueError(f"the body ends in the middle of its encoding, which is {self.encoding}")
         return ()

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 
 class FlowError(Exception):
-    """The base of the errors that the library itself makes."""
+    """The base of the errors of the library."""
 
 
 class EmptyFlowError(FlowError, LookupError):
@@ -36,7 +36,7 @@ class EmptyFlowError(FlowError, LookupError):
 
 
 class ProtocolViolation(FlowError):  # noqa: N818 - the term of the field
-    """A publisher or subscriber of somebody else's broke a rule of Reactive Streams."""
+    """A publisher or subscriber of other code broke a rule of Reactive Streams."""
 
 
 class SchedulerClosedError(FlowError):
@@ -52,11 +52,11 @@ class SourceConsumedError(FlowError):
 
 
 class SourceCancelledError(FlowError):
-    """A function or source of a flow raised CancelledError by itself, or its task was cancelled by somebody else."""
+    """A function or source of a flow raised CancelledError without a cancel, or other code cancelled its task."""
 
 
 class TaskCancelledError(SourceCancelledError):
-    """The task that runs a source was cancelled by somebody else, as a loop does with its tasks when it ends."""
+    """Other code cancelled the task that runs a source, as a loop does with its tasks when it ends."""
 
 
 class BackpressureOverflowError(FlowError):
@@ -72,7 +72,7 @@ class HubClosedError(FlowError):
 
 
 class SlowSubscriberError(FlowError):
-    """A subscriber of a shared flow held up the others for longer than they were to wait. It fails alone."""
+    """A subscriber of a shared flow held up the others for too long. It fails alone."""
 
 
 class StalledError(FlowError):
@@ -88,7 +88,7 @@ class SparkJobError(FlowError):
 
 
 class DriverUnreachableError(SparkJobError):
-    """The tasks of a Spark region could not connect to the process that reads them; says what was tried."""
+    """The tasks of a Spark region could not connect to the process that reads them. The text says what was tried."""
 
 
 class SchemaMismatchError(FlowError, ValueError):
@@ -96,4 +96,4 @@ class SchemaMismatchError(FlowError, ValueError):
 
 
 class RemoteError(FlowError):
-    """Stands for an exception of another process that could not be pickled; carries its text."""
+    """Stands for an exception of another process that could not be pickled. It has its text."""

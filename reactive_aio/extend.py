@@ -1,6 +1,6 @@
-"""For those who write operators, sources, combinators, schedulers and engines of their own.
+"""For your own operators, sources, combinators, schedulers and engines.
 
-These names are documented and kept. The packages behind them are not. The pages "Writing a ..." in the documentation
+These names are documented and stable. The packages behind them are not. The pages "Writing a ..." in the documentation
 begin with an example of each kind.
 
 An engine makes the elements of a flow elsewhere, and runs stages there:

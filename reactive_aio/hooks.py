@@ -1,13 +1,13 @@
-"""Where to be told of what has no other place to go.
+"""Hooks for errors and elements that reach no subscriber.
 
-Two hooks, both bound to the current context, so that each service, task or test sets its own. They are looked up in the
-context in which the flow was subscribed to.
+There are two hooks. Both are bound to the current context, so each service, task or test can set its own. A flow uses
+the hooks of the context in which it was subscribed to.
 
 - ``on_error_dropped(error)``: an exception that can no longer reach a subscriber. By default it goes to
   the exception handler of the running event loop.
 - ``on_discard(item)``: an element that was taken from a source and will not be delivered. By default
-  nothing happens. An element that an operator or an end is there to drop is none, by `filter`, or all but the last by
-  `last`. Nor is what functions have made of elements, by `reduce` or `collect`.
+  nothing happens. It does not get elements that an operator or an end drops on purpose, as `filter` and `last` do. It
+  does not get values that functions have made of elements, as for `reduce` or `collect`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _report(error: BaseException) -> None:
 
 
 def _forget(item: object) -> None:
-    """Let a discarded element go."""
+    """Ignore a discarded element."""
 
 
 _on_error_dropped: ContextVar[Callable[[BaseException], object]] = ContextVar("on_error_dropped", default=_report)
@@ -59,7 +59,7 @@ def using(
 
 
 class _Using(AbstractContextManager[None]):
-    """Sets hooks for a block; no generator, which would set the traceback of what leaves the block, and not all let that be set."""
+    """Sets hooks for a block. A generator would set the traceback of an exception, which some exceptions forbid."""
 
     def __init__(
         self, on_error_dropped: Callable[[BaseException], object] | None, on_discard: Callable[[object], object] | None
@@ -80,7 +80,7 @@ class _Using(AbstractContextManager[None]):
 
 
 def also_discard(context: Context, hook: Callable[[object], object]) -> Context:
-    """Return a copy of a context in which ``hook`` hears of elements that will not be delivered, and then the hook that was set."""
+    """Return a copy of a context that passes discarded elements to ``hook``, and then to the hook that was set."""
     copy = context.copy()
     outer = copy.run(_on_discard.get)
 
@@ -95,7 +95,7 @@ def also_discard(context: Context, hook: Callable[[object], object]) -> Context:
 
 
 def drop_error(error: BaseException) -> None:
-    """Tell the hook of an error that reaches nobody else. A failing hook falls back to the default."""
+    """Report to the hook an error that reaches nobody else. If the hook fails, the default is called."""
     error = as_failure(error)
     try:
         _on_error_dropped.get()(error)
@@ -105,7 +105,7 @@ def drop_error(error: BaseException) -> None:
 
 
 def discard(items: Iterable[object]) -> None:
-    """Tell the hook of elements that will not be delivered; what the hook raises is reported, not raised."""
+    """Report to the hook elements that are not delivered. An exception of the hook is reported, not raised."""
     hook = _on_discard.get()
     if hook is _forget:
         return
@@ -117,7 +117,7 @@ def discard(items: Iterable[object]) -> None:
 
 
 def also_failed(first: BaseException, second: BaseException) -> None:
-    """Note on a failure that there is another one, which nobody will raise, and tell the hook of that one."""
+    """Note on a failure that there is another one, which is not raised, and report that one to the hook."""
     add_note(first, also(second))
     drop_error(second)
 

@@ -1,6 +1,6 @@
-"""Strict mode: a publisher or subscriber held to the rules while it runs, by the predicates of the verification suite.
+"""Strict mode: check a publisher or subscriber while it runs, by the predicates of the verification suite.
 
-For finding out what goes wrong, not for production: each call is written down and looked at.
+It is for finding faults, not for production: each call is recorded and checked.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ RULES_WHEN_CALLED: Final[Mapping[Kind, tuple[str, ...]]] = {
     Kind.REQUEST: ("2.3", "2.7"),
     Kind.CANCEL: ("2.3", "2.7"),
 }
-"""The rules that each call can be seen to break when it is made.
+"""The rules that a call can break when it is made.
 
 Not 2.4: a subscriber may process its signals later, and requests without knowing yet of an end that has arrived.
 Not 3.1: a publisher may call on_subscribe on a thread of its own, which says nothing about where the subscriber is at home.
 """
 RULES_WHEN_RAISED: Final = ("2.8", "2.9", "2.10", "2.13", "3.15", "3.16")
-"""The rules that can be seen to be broken when a call raises."""
+"""The rules that a call can break when it raises."""
 KEPT: Final = 20
 """How many entries a violation shows."""
 
 
 class NoneViolation(ProtocolViolation, TypeError):  # noqa: N818 - the term of the field
-    """Where the contract has an element, an error or a subscription there was None: rule 2.13 asks for a TypeError."""
+    """A call had None for an element, an error or a subscription. Rule 2.13 requires a TypeError."""
 
 
 PASSED_ON: Final = (ProtocolViolation, SystemExit, KeyboardInterrupt)
@@ -54,15 +54,15 @@ PASSED_ON: Final = (ProtocolViolation, SystemExit, KeyboardInterrupt)
 
 @define(eq=False)
 class Strict:
-    """Looks at the conversation of one publisher and one subscriber while it takes place (a Judge).
+    """Checks the calls of one publisher and one subscriber while they are made (a Judge).
 
-    It refers to neither of them, because the subscriber may keep its subscription, and so the judge (rule 3.13). Of a call
-    that has ended it remembers only what later calls are judged by. It counts elements and demand.
+    It refers to neither of them, because the subscriber may keep its subscription, and so the judge (rule 3.13). Of
+    ended calls it keeps only what it needs to judge later ones. It counts elements and demand.
     """
 
     recorder: Recorder
     broken: str | None = field(init=False, default=None)
-    """How a signal broke a rule before the stream was over. Nothing is passed on from then on."""
+    """How a signal broke a rule before the stream was over. After that, nothing is passed on."""
     _over: bool = field(init=False, default=False)
     """Whether there was an end or a cancel."""
     _calls: dict[int, tuple[Signal, ...]] = field(init=False, factory=dict[int, "tuple[Signal, ...]"])
@@ -71,7 +71,7 @@ class Strict:
     _lock: threading.RLock = field(init=False, factory=threading.RLock)
 
     def enter(self, signal: Signal) -> None:
-        """Raise where a call breaks a rule, and where a signal comes after one that did."""
+        """Raise if a call breaks a rule, and for a signal after one that did."""
         del self.recorder.signals[:-KEPT]
         if self.broken is not None:
             if signal.kind in SIGNALS:
@@ -88,7 +88,7 @@ class Strict:
         self._over = self._over or signal.kind in TERMINALS or signal.kind is Kind.CANCEL
 
     def leave(self, signal: Signal) -> None:
-        """Raise where what a call raised breaks a rule. Forget what later calls are not judged by."""
+        """Raise if an exception of a call breaks a rule. Forget what later checks do not need."""
         with self._lock:
             if signal.call not in self._calls:  # it was refused
                 return
@@ -106,7 +106,7 @@ class Strict:
         raise (NoneViolation if violation.rule == "2.13" else ProtocolViolation)(text)
 
     def _sum_up(self, end: Signal) -> None:
-        """Replace an element or a request that is over by its number, and forget all cancels but the first."""
+        """Replace the entries of ended elements and requests by counts, and forget all cancels but the first."""
         entry = self._calls[end.call][0]
         if entry.kind is Kind.ON_NEXT:
             self._facts = evolve(self._facts, delivered_before=self._facts.delivered_before + 1)
@@ -124,14 +124,14 @@ class Strict:
         return Trace((*chain.from_iterable(self._calls.values()), *more), self._facts)
 
     def _text(self, violation: Violation) -> str:
-        """Tell of a violation, with the last signals in place of those that it was found by."""
+        """Return the text of a violation, with the last signals instead of those that showed it."""
         signals = (evolve(signal, value=_Labelled(signal)) for signal in self.recorder.trace().signals)
         return str(evolve(violation, trace=Trace(tuple(signals))))
 
 
 @frozen
 class _Labelled:
-    """The value of a signal, shown as messages show elements: there is a switch by which they don't."""
+    """The value of a signal, as messages show elements. A setting hides the values."""
 
     signal: Signal
 
@@ -157,7 +157,7 @@ class StrictSubscriber(RecordedSubscriber):
     _subscription: Subscription = field(init=False, factory=_Nothing)
     _subscribed: bool = field(init=False, default=False)
     _ended: bool = field(init=False, default=False)
-    """Whether the subscriber has been told of a violation."""
+    """Whether the subscriber has got a violation."""
 
     def on_subscribe(self, subscription: Subscription) -> None:
         """Pass the first subscription on, and cancel any other (rule 2.5)."""
@@ -179,7 +179,7 @@ class StrictSubscriber(RecordedSubscriber):
             raise
 
     def _end(self, violation: ProtocolViolation) -> None:
-        """Cancel, and tell the subscriber; what either raises can't be told to anybody else."""
+        """Cancel, and signal the violation to the subscriber. Ignore exceptions of both: nobody else could get them."""
         try:
             self._subscription.cancel()
             if not self._subscribed:
@@ -216,11 +216,12 @@ def strict(subject: Publisher[T]) -> Publisher[T]: ...
 @overload
 def strict(subject: Subscriber[T]) -> Subscriber[T]: ...
 def strict(subject: Any) -> Any:
-    """Give a publisher, or a subscriber, that raises ProtocolViolation where either side of it breaks a rule.
+    """Return a publisher, or a subscriber, that raises ProtocolViolation if either side of it breaks a rule.
 
-    The error quotes the rule, tells what was seen and what to do, and shows the last twenty signals. It is raised in the code that broke the
-    rule. If that is the publisher, its subscription is cancelled and the subscriber gets the
-    error by on_error, unless the stream is over. Of a second subscription only that one is cancelled (rule 2.5).
+    The error quotes the rule, says what was seen and what to do, and shows the last twenty signals. It is raised in the
+    code that broke the rule. If that is the publisher, its subscription is cancelled and the subscriber gets the error
+    by on_error, unless the stream is over. If a publisher subscribes a second time, only the second subscription is
+    cancelled (rule 2.5).
     For None the error is a TypeError as well (rule 2.13).
     """
     if callable(getattr(subject, "subscribe", None)):

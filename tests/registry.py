@@ -90,7 +90,7 @@ def new_failure() -> FailureError:
 
 
 def failed(via: Via) -> AnyFlow:
-    """Give a flow that fails at once."""
+    """Return a flow that fails at once."""
     return via(Flow.error(new_failure))
 
 
@@ -156,7 +156,7 @@ def numbers(stop: int) -> Iterator[int]:
 
 
 def emitting(stop: int) -> Any:
-    """Give a producer for Flow.create."""
+    """Return a producer for Flow.create."""
 
     async def produce(emit: Any) -> None:
         for n in range(stop):
@@ -196,7 +196,7 @@ class Doubling(Stage[Any, Any]):
 
     @property
     def pending(self) -> bool:
-        """Tell that there is one for one, so that the stream ends with the last."""
+        """Return False: there is one for one, so that the stream ends with the last."""
         return False
 
 
@@ -214,7 +214,7 @@ class Polled:
         """Nothing is left to be done."""
 
     async def fetch(self, n: int) -> range:
-        """Give as many as are wanted."""
+        """Return as many as are wanted."""
         await asyncio.sleep(0)
         if self.at == self.stop:
             raise StopAsyncIteration
@@ -229,7 +229,7 @@ class Polled:
 
 
 def calling_back(stop: int) -> Callable[[Emitter[int]], None]:
-    """Give a way to register for callbacks that come at once."""
+    """Return a way to register for callbacks that come at once."""
 
     def register(emitter: Emitter[int]) -> None:
         for n in range(stop):
@@ -240,7 +240,7 @@ def calling_back(stop: int) -> Callable[[Emitter[int]], None]:
 
 
 def flaky() -> Callable[[int, Via], AnyFlow]:
-    """Give a maker of flows whose every other subscription fails at once."""
+    """Return a maker of flows whose every other subscription fails at once."""
 
     def make(n: int, via: Via) -> AnyFlow:
         attempts: list[int] = []
@@ -429,25 +429,25 @@ boundary("subscribe_on", lambda flow, settings: flow.subscribe_on(needed(setting
 
 
 def needed(settings: Settings) -> Scheduler:
-    """Give the scheduler on another thread."""
+    """Return the scheduler on another thread."""
     assert settings.thread is not None, "this entry needs a scheduler on another thread"
     return settings.thread
 
 
 def needed_loop(settings: Settings) -> AbstractEventLoop:
-    """Give the event loop of another thread."""
+    """Return the event loop of another thread."""
     assert settings.loop is not None, "this entry needs the event loop of another thread"
     return settings.loop
 
 
 def needed_pool(settings: Settings) -> Workers:
-    """Give the workers."""
+    """Return the workers."""
     assert settings.pool is not None, "this entry needs workers"
     return settings.pool
 
 
 def entered(name: str) -> bool:
-    """Tell whether a method has an entry."""
+    """Return whether a method has an entry."""
     return any(entry.method == name for entry in REGISTRY)
 
 

@@ -39,7 +39,7 @@ AT_ONCE = 1e-6
 
 
 async def soon() -> str:
-    """Give an element, a turn later."""
+    """Return an element, a turn later."""
     await asyncio.sleep(0)
     return "soon"
 

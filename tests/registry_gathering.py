@@ -7,7 +7,7 @@ from tests.registry import AnyFlow, Via, failed, raise_failure, same, wide
 
 
 def alike(n: int, via: Via) -> AnyFlow:
-    """Give a flow of elements that are all the same, for what mixes several flows in no certain order."""
+    """Return a flow of elements that are all the same, for what mixes several flows in no certain order."""
     return via(Flow.from_iterable(["alike"] * n))
 
 

@@ -13,7 +13,7 @@ def nothing() -> None:
 
 
 def give_odd(pairs: int) -> Callable[[int, SynchronousSink[int]], None]:
-    """Give a function for handle that emits the odd numbers, and completes behind so many."""
+    """Return a function for handle that emits the odd numbers, and completes behind so many."""
 
     def give(item: int, sink: SynchronousSink[int]) -> None:
         if item % 2:

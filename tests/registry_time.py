@@ -59,7 +59,7 @@ wide(
 
 
 def beside(pair: tuple[float, object]) -> object:
-    """Give the element that stands beside a time."""
+    """Return the element that stands beside a time."""
     return pair[1]
 
 

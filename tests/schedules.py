@@ -66,7 +66,7 @@ class Choices:
         return len(self.trail) >= len(self.prescribed)
 
     def following(self) -> list[int] | None:
-        """Give the decisions of the next run; None behind the last."""
+        """Return the decisions of the next run; None behind the last."""
         trail = list(self.trail)
         while trail:
             choice, options = trail.pop()

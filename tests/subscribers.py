@@ -61,7 +61,7 @@ class Recorder:
 
 
 async def ended_by(flow: Flow[Any]) -> BaseException:
-    """Give the error by which a flow ends, of whatever class it is."""
+    """Return the error by which a flow ends, of whatever class it is."""
     recorder = Recorder(1_000_000)
     flow.subscribe(recorder)
     await asyncio.wait_for(recorder.over.wait(), 60.0)
@@ -115,6 +115,6 @@ async def others() -> AsyncGenerator[list[int]]:
 
 
 async def idle(turns: int = 60) -> None:
-    """Give the loop turns enough for whatever has been scheduled on it to run, one thing a turn if time is short."""
+    """Run the loop for enough turns to run all that is scheduled on it, even one callback a turn."""
     for _ in range(turns):
         await asyncio.sleep(0)

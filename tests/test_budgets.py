@@ -57,7 +57,7 @@ class Worked:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def steps(self, since: int = 20) -> list[int]:
-        """Give how much was worked in each turn of the loop, once all flows had begun."""
+        """Return how much was worked in each turn of the loop, once all flows had begun."""
         times = [now for now, _ in self.at_turns[since:]]
         return [round((after - before) / STEP) for before, after in itertools.pairwise(times)]
 

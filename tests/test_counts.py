@@ -127,14 +127,14 @@ def wake_ups(work: Callable[[], object]) -> int:
 
 
 def for_more(counted: Counted, flow: Flows, n: int = N) -> int:
-    """Give what ``n`` more elements add to a count."""
+    """Return what ``n`` more elements add to a count."""
     counted(lambda: run(flow(n)))  # functions are generated, modules imported
     once, twice = counted(lambda: run(flow(n))), counted(lambda: run(flow(2 * n)))
     return twice - once
 
 
 def beyond_one(counted: Counted, flow: Flows, n: int = N) -> int:
-    """Give what elements add to the count for one of them.
+    """Return what elements add to the count for one of them.
 
     Between threads a count depends on which thread is quicker, and may be half of its maximum. So two long runs can't
     be compared: one of them may have had luck.
@@ -363,7 +363,7 @@ def test_a_boundary_between_threads_costs_two_wake_ups_at_most_for_256_elements(
 
 
 def peak(work: Callable[[], object]) -> int:
-    """Give the most memory, in bytes, that is held at a time."""
+    """Return the most memory, in bytes, that is held at a time."""
     gc.collect()
     tracemalloc.start()
     work()

@@ -201,7 +201,7 @@ def test_a_note_that_can_not_be_shown_hides_no_other() -> None:
 
 
 def chain_of(error: BaseException) -> list[BaseException]:
-    """Give an exception and all that led to it, by causes and contexts; a circle would have no end."""
+    """Return an exception and all that led to it, by causes and contexts; a circle would have no end."""
     chain, ahead = list[BaseException](), [error]
     while ahead:
         each = ahead.pop()

@@ -27,7 +27,7 @@ def generator() -> Path:
 
 
 def made(scale: float, out: Path = OUT) -> Path:
-    """Give the folder of the tables at a scale; make them if they are not there."""
+    """Return the folder of the tables at a scale; make them if they are not there."""
     folder = out / f"scale-{scale:g}"
     if not (folder / "ready").exists():
         raw = folder / "raw"

@@ -24,13 +24,13 @@ class Query:
     columns: str
     """The columns of `lineitem` that the rows have."""
     keep: Callable[[Tuple], Tuple | None]
-    """Gives what is left of a row, or None where its condition is not true."""
+    """Returns the needed part of a row, or None if its condition is not true."""
     schema: str
     """The columns that `keep` makes; the first one is the key of the join, if there is one."""
     after: str
     """The query of Spark on the rows that `keep` made: a view named `kept`, beside a view named `small`."""
     parts: Callable[[Any], tuple[Tuple, Tuple]]
-    """Gives the key and the numbers to add up, of a kept row or of a pair of it and its partner."""
+    """Returns the key and the numbers to add up, of a kept row or of a pair of it and its partner."""
     small: str = ""
     """The table to join with, in SQL."""
     where: str = ""

@@ -74,7 +74,7 @@ class Service:
             await self.prices.feed(quotes(self.seed, self.per_second).take_until_other(self.stop))
 
     def stream(self, args: Any) -> Flow[dict[str, Any]]:
-        """Give a page the prices of a symbol: always the latest one, as often as the page has drawn and asks for the next."""
+        """Stream the prices of a symbol to a page: the latest price each time the page requests one."""
         if args not in SYMBOLS:
             raise StreamError(f"the argument is one of {', '.join(SYMBOLS)}")  # the only error whose text a client gets
         return self.prices.flow.filter(lambda quote: quote.symbol == args).map(asdict).on_backpressure_latest()
@@ -102,7 +102,7 @@ class Service:
         return JSONResponse({"taken": taken, "error": why}, status_code=status)
 
     async def status(self, _: Request) -> JSONResponse:
-        """Tell how far the book is."""
+        """Return how far the book is."""
         return JSONResponse({"taken": self.book.taken, "filled": self.book.filled, "readers": self.prices.subscribers})
 
     def application(self) -> Starlette:

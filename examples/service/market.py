@@ -54,7 +54,7 @@ def score(tick: Tick) -> Quote:
 
 
 def quotes(seed: int, per_second: int) -> Flow[Quote]:
-    """Give the scored prices at a steady rate.
+    """Return the scored prices at a steady rate.
 
     Only what stands between the two boundaries leaves this event loop. To compute it elsewhere is a matter of one line.
     """

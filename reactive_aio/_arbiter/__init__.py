@@ -1,4 +1,4 @@
-"""Who may speak, and how much: the arbiter between sources that follow each other."""
+"""The arbiter between sources that follow each other: which one may signal, and how much."""
 
 from .arbiter import SubscriptionArbiter as SubscriptionArbiter
 from .audience import Audience as Audience

@@ -42,13 +42,13 @@ class SubscriptionArbiter:
         self.leave()
 
     def leave(self) -> None:
-        """Cancel the current source in favour of the next, which is asked for the demand that it leaves unmet."""
+        """Cancel the current source in favour of the next, which gets the unmet demand."""
         current, self._current = self._current, None
         if current is not None:
             current.cancel()
 
     def switch_to(self, subscription: Subscription) -> None:
-        """Make ``subscription`` the current one and ask it for what is left to ask."""
+        """Make ``subscription`` the current one and request the outstanding demand from it."""
         if self.cancelled:
             subscription.cancel()
             return

@@ -26,40 +26,40 @@ def _nothing() -> None:
 
 @define(eq=False)
 class Audience(Generic[L]):
-    """The listeners of one run; the owner of the audience decides what they are given.
+    """The listeners of one run. The owner of the audience decides which elements they get.
 
     ::
 
         PLAYING ──the last one leaves──► OVER: `_deserted` is called
-            └──────── end ─────────────► OVER: each one hears of it
+            └──────── end ─────────────► OVER: each one gets the end
 
-    - It is over once. That the last one has left is one event, and none where the run has ended before.
-    - A failure that comes when nobody is there goes to ``_dropped``, once.
-    - Who has left hears of nothing, though it left because of what another one heard.
+    - It is over once. The leave of the last listener is one event, and none if the run has ended before.
+    - A failure without listeners goes to ``_dropped``, once.
+    - A listener that has left gets no signal, even if it left because of a signal to another one.
     """
 
     _deserted: Callable[[], None]
-    """Has the run, which nobody listens to any more, cancelled."""
+    """Cancels the run when its last listener has left."""
     _dropped: Callable[[BaseException], None] = drop_error
     members: dict[L, None] = field(init=False, factory=dict[L, None])
-    """Those who are there, in the order in which they came."""
+    """The listeners, in the order in which they joined."""
     over: bool = field(init=False, default=False)
 
     def join(self, member: L) -> None:
-        """Have somebody be there. There is no joining an audience that is over, but a new run."""
+        """Add a listener. An audience that is over can't be joined: it takes a new run."""
         if self.over:
             raise RuntimeError("the run is over: nobody can join it any more")
         self.members[member] = None
 
     def leave(self, member: L) -> None:
-        """Have somebody not be there any more, if that is so."""
+        """Remove a listener, if it is one."""
         if member in self.members:
             del self.members[member]
             if not self.members:
                 self._close()()
 
     def end(self, error: BaseException | None) -> None:
-        """Tell all of the end, or of the failure; who has nobody to tell it to tells the hook."""
+        """Signal the end or the failure to all subscribers, or pass it to the hook where there are none."""
         self._close()
         if error is not None and not self.members:
             self._dropped(error)

@@ -33,7 +33,7 @@ class Coordinator(Drain):
     _inner: Inner | None = field(init=False, default=None)
     """The subscriber of the source that is read now."""
     _given: Inner = field(init=False, factory=lambda: Inner(None))
-    """Stands for the subscriber of a source that nobody has to subscribe to."""
+    """Stands for the subscriber of a source that needs none."""
 
     def request(self, n: int) -> None:
         """Pass demand to the arbiter."""
@@ -48,7 +48,7 @@ class Coordinator(Drain):
         self.arbiter.cancel()
 
     def leave(self) -> None:
-        """Cancel the source that is read now, which counts as failed; what may still come of it goes to the hooks."""
+        """Cancel the current source, which counts as failed. Its later signals go to the hooks."""
         inner, self._inner = self._inner, None
         self._next = None
         if inner is not None:
@@ -77,7 +77,7 @@ class Coordinator(Drain):
         return self._next is not None
 
     def _pass_on(self, items: list[Any] | Failed) -> None:
-        """Pass on the elements of a source that are given, and its end, unless it has been left by then."""
+        """Pass on the given elements of a source, and its end, unless it has been cancelled by then."""
         inner = self._inner = self._given
         if isinstance(items, Failed):
             inner.error = items.take()

@@ -1,4 +1,4 @@
-"""The serialised drain: however many ask for it, and from wherever, one loop does the work."""
+"""The serialised drain: however many callers ask for it, on any thread, one loop does the work."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Drain(ABC):
 
     @abstractmethod
     def step(self) -> bool:
-        """Do a piece of work; False if there is none to be done for now."""
+        """Do a piece of work. Return False if there is none for now."""
 
     def go(self) -> None:
         """Work now, or have the loop that is at work go on."""
@@ -101,5 +101,5 @@ class Drain(ABC):
         self.budget.add(Later(call, self.inlet.context))
 
     def next_turn(self, call: Callable[[None], None]) -> None:
-        """Have something called when the others on the event loop have had their turn, which an event does not wait for."""
+        """Call a function after the other callbacks of the event loop. An event does not wait for those."""
         self.inlet.loop.call_soon(call, None, context=self.inlet.context)

@@ -30,25 +30,25 @@ class Gathering(Drain):
     """
 
     demand: int = field(init=False, default=0)
-    """The elements that the region wants and has not been given."""
+    """The elements that the region has requested and not got."""
     inners: dict[Inner, None] = field(init=False, factory=dict[Inner, None])
     """The inner flows that have not been seen to their ends, in the order in which they were added."""
     over: bool = field(init=False, default=False)
     """Whether the whole has ended."""
     started: bool = field(init=False, default=False)
-    """Whether all flows that were given to `start` have been subscribed to."""
+    """Whether all flows that were passed to `start` have been subscribed to."""
     several: bool = field(init=False, default=False)
     """Whether it has come to read several flows, for snapshots."""
 
     _unread: Iterator[tuple[FlowLike, Inner]] = field(init=False, factory=lambda: iter(()))
     """The flows that have not been subscribed to yet."""
     _hungry: dict[Inner, None] = field(init=False, factory=dict[Inner, None])
-    """The flows that are to be asked for more in the next turn."""
+    """The flows to request more from in the next turn."""
 
     # -- the Subscription of the region
 
     def request(self, n: int) -> None:
-        """Note what is wanted, and see to it in an event."""
+        """Note the demand, and serve it in an event."""
         self.want(n)
         self.later()
 
@@ -62,11 +62,11 @@ class Gathering(Drain):
     # -- for subclasses
 
     def want(self, n: int) -> None:
-        """Note what is wanted."""
+        """Note the demand."""
         self.demand = add_demand(self.demand, n)
 
     def take_demand(self) -> int:
-        """Return what is wanted, which somebody else sees to from now on."""
+        """Return the demand. The caller serves it from now on."""
         demand = self.demand
         self.demand = 0
         return demand
@@ -90,7 +90,7 @@ class Gathering(Drain):
         self.go()
 
     def add(self, flow: FlowLike, prefetch: int | None, key: Any = None) -> Inner:
-        """Subscribe to one more flow; what it gives may arrive before this returns."""
+        """Subscribe to one more flow. Its elements may arrive before this returns."""
         inner = self.enter(prefetch, key)
         self.subscribe(flow, inner, at_once=True)
         return inner
@@ -110,12 +110,12 @@ class Gathering(Drain):
             inner.on_error(error)
 
     def remove(self, inner: Inner) -> None:
-        """Cancel an inner flow, or leave one that has ended, and let go of what is kept of it."""
+        """Cancel an inner flow, or remove one that has ended, and drop its kept elements."""
         self.inners.pop(inner, None)
         inner.cancel()
 
     def feed(self, inner: Inner) -> None:
-        """Have an inner flow that is hungry asked for more, when the others have had their turn.
+        """Request more from a hungry inner flow, after the others have had their turn.
 
         One that is asked while it emits would go on at once, for as long as its turn lasts.
         """
@@ -130,7 +130,7 @@ class Gathering(Drain):
             inner.replenish()
 
     def emit(self, items: list[Any]) -> None:
-        """Give elements to the region: no more of them than `demand`."""
+        """Pass elements to the region, at most `demand` of them."""
         if self.demand != UNBOUNDED:
             self.demand -= len(items)
         self.inlet.on_chunk(items)
@@ -152,18 +152,18 @@ class Gathering(Drain):
     # -- the Owner of the inner flows
 
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
-        """Keep what has arrived, and see what can be emitted."""
+        """Keep the elements that have arrived, and check what can be emitted."""
         inner.keep(items)
         self.go()
 
     def on_end(self, inner: Inner) -> None:
-        """See to the end of an inner flow if nothing of it is left."""
+        """Handle the end of an inner flow if no element of it is left."""
         if not inner.kept:
             self.on_spent(inner)
         self.go()
 
     def on_spent(self, inner: Inner) -> None:
-        """See to an inner flow that has ended and been emptied: its failure is that of the whole, as here; else forget it."""
+        """Handle an inner flow that has ended and is empty. Its failure fails the whole flow. Else forget it."""
         error = inner.take_error()
         self.remove(inner)
         if error is not None:

@@ -14,7 +14,7 @@ from .inner import Inner
 
 @define(eq=False)
 class InOrder(Gathering):
-    """Emits the flows in the order in which they were entered, each to its end; those behind are read ahead meanwhile.
+    """Emits the flows in the order in which they were entered, each to its end. Later flows are read ahead.
 
     The end of a flow has its place in that order too, and so has its failure.
 
@@ -26,7 +26,7 @@ class InOrder(Gathering):
     """The flows that have not been emitted to their ends."""
 
     def enter(self, prefetch: int | None, key: Any = None, arbiter: SubscriptionArbiter | None = None) -> Inner:
-        """Enter a flow behind the others."""
+        """Enter a flow after the others."""
         inner = super().enter(prefetch, key, arbiter)
         self.row.append(inner)
         return inner
@@ -37,7 +37,7 @@ class InOrder(Gathering):
         super().cancel()
 
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
-        """Pass elements of the first flow on if they are wanted, as whole lists; keep those of others."""
+        """Pass on requested elements of the first flow, as whole lists. Keep those of other flows."""
         if inner is not self.row[0]:
             inner.keep(items)
         elif inner.kept or self.busy or self.demand < len(items):
@@ -48,12 +48,12 @@ class InOrder(Gathering):
             self.feed(inner)
 
     def on_end(self, inner: Inner) -> None:
-        """See to the end of the first flow; those of others wait for their turn."""
+        """Handle the end of the first flow. The ends of others wait for their turn."""
         if inner is self.row[0]:
             self.go()
 
     def step(self) -> bool:
-        """Emit what is kept of the first flow, as far as it is wanted, or go on to the next."""
+        """Emit kept elements of the first flow, as far as there is demand, or go on to the next flow."""
         if not self.row:
             return False
         first = self.row[0]
@@ -69,7 +69,7 @@ class InOrder(Gathering):
         return False
 
     def on_spent(self, inner: Inner) -> None:
-        """Fail, or complete behind the last."""
+        """Fail, or complete after the last flow."""
         super().on_spent(inner)
         if not self.inners and not self.over:
             self.complete()

@@ -18,14 +18,14 @@ class Owner(Protocol):
 
     @property
     def inlet(self) -> Feed[Any]:
-        """Where it delivers what comes of them."""
+        """The place where it delivers the elements of the flows."""
         ...
 
     def on_chunk(self, inner: Inner, items: list[Any], /) -> None:
-        """See to elements that have arrived: `Inner.keep` them, or pass them on and count them as `Inner.consumed`."""
+        """Handle elements that have arrived: `Inner.keep` them, or pass them on and count them as `Inner.consumed`."""
 
     def on_end(self, inner: Inner, /) -> None:
-        """See to the end of an inner flow, which stands behind the elements that are kept."""
+        """Handle the end of an inner flow, which comes after the kept elements."""
 
 
 @define(eq=False)
@@ -47,16 +47,16 @@ class Inner:
     kept: deque[Any] = field(init=False, factory=deque[Any])  # bounded by what was requested
     """Elements that have arrived and have not been taken."""
     ended: bool = field(init=False, default=False)
-    """Whether nothing follows what is kept."""
+    """Whether nothing follows the kept elements."""
     error: BaseException | None = field(init=False, default=None)
-    """The failure that stands behind what is kept; who signals it takes it by `take_error`."""
+    """The failure that comes after the kept elements. The caller that signals it takes it by `take_error`."""
     _subscription: Subscription | None = field(init=False, default=None)
     _wanted: int = field(init=False, default=0)
     """The demand to request when there is a subscription."""
     received: int = field(init=False, default=0)
     """Elements that have arrived, in all."""
     consumed: int = field(init=False, default=0)
-    """Elements that have been consumed and not been asked for again."""
+    """Elements that have been consumed and not been requested again."""
     limit: int = field(init=False, default=UNBOUNDED)
     """With how many consumed it is `hungry`."""
 
@@ -78,7 +78,7 @@ class Inner:
     # -- for the owner
 
     def request(self, n: int) -> None:
-        """Ask for elements, where there is no prefetch."""
+        """Request elements, if there is no prefetch."""
         if self.ended:
             return
         if self._subscription is None:
@@ -91,7 +91,7 @@ class Inner:
         self.kept.extend(items)
 
     def take(self, n: int) -> list[Any]:
-        """Give the oldest elements, ``n`` at most. Then it may be `hungry`."""
+        """Return the oldest elements, ``n`` at most. Then it may be `hungry`."""
         kept = self.kept
         if len(kept) <= n:
             taken = list(kept)
@@ -105,7 +105,7 @@ class Inner:
 
     @property
     def hungry(self) -> bool:
-        """Whether there is a prefetch and so much of it has been consumed that more is to be asked for."""
+        """Whether there is a prefetch and enough of it has been consumed to request more."""
         return self.consumed >= self.limit and not self.ended
 
     def replenish(self) -> None:
@@ -115,7 +115,7 @@ class Inner:
             self._subscription.request(consumed)
 
     def take_error(self) -> BaseException | None:
-        """Give the failure, which is the caller's to signal now."""
+        """Return the failure. The caller signals it."""
         error, self.error = self.error, None
         return error
 
@@ -127,7 +127,7 @@ class Inner:
             subscription.abandon()
 
     def cancel(self) -> None:
-        """Cancel the flow, or leave that to the arbiter; what is kept, and arrives from now on, goes to the hooks."""
+        """Cancel the flow, or leave that to the arbiter. Kept and later elements go to the hooks."""
         owner, self._owner = self._owner, None
         self.ended = True
         subscription, self._subscription = self._subscription, None
@@ -144,7 +144,7 @@ class Inner:
     # -- the Receiver of the flow
 
     def on_subscribe(self, subscription: Subscription) -> None:
-        """Ask for what is wanted, unless the flow subscribes twice (rule 2.5) or comes too late."""
+        """Request the demand, unless the flow subscribes twice (rule 2.5) or too late."""
         if self._owner is None or self._subscription is not None or self.ended:
             subscription.cancel()
             return
@@ -157,7 +157,7 @@ class Inner:
             subscription.request(wanted)
 
     def on_chunk(self, items: list[Any]) -> None:
-        """Have the owner see to elements."""
+        """Pass elements to the owner."""
         owner = self._owner
         if owner is None or self.ended:
             discard(items)
@@ -166,7 +166,7 @@ class Inner:
             owner.on_chunk(self, items)
 
     def on_error(self, error: BaseException) -> None:
-        """Have the owner see to the failure."""
+        """Pass the failure to the owner."""
         if self._owner is None or self.ended:
             drop_error(error)
         else:
@@ -174,7 +174,7 @@ class Inner:
             self.on_complete()
 
     def on_complete(self) -> None:
-        """Have the owner see to the end."""
+        """Pass the end to the owner."""
         owner = self._owner
         if owner is not None and not self.ended:
             self.ended = True

@@ -1,4 +1,4 @@
-"""Merging: elements of several inner flows as they come, each flow in its turn."""
+"""Merging: elements of several inner flows as they arrive, with turns for each flow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .inner import Inner
 
 @define(eq=False)
 class Merging(Gathering):
-    """Emits what arrives while it is wanted; else keeps it, and gives of each flow in turn when there is demand.
+    """Emits elements that arrive while there is demand. Else it keeps them, and later emits from each flow in turn.
 
     Invariant, whenever no method is on the stack: there is no demand, or nothing is kept, or a turn is due.
     """
@@ -35,7 +35,7 @@ class Merging(Gathering):
             self.inlet.dropped(error)
 
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
-        """Pass elements on if they are wanted and nobody waits, as whole lists; else keep them."""
+        """Pass elements on as whole lists if there is demand and none wait. Else keep them."""
         if self.demand >= len(items) and not self.ready and not self.busy:
             inner.consumed += len(items)
             self.emit(items)
@@ -47,7 +47,7 @@ class Merging(Gathering):
         super().on_chunk(inner, items)
 
     def step(self) -> bool:
-        """Emit what is kept of the next flow, as far as it is wanted."""
+        """Emit kept elements of the next flow, as far as there is demand."""
         if not self.ready or not self.demand:
             return False
         inner = self.ready.popleft()
@@ -62,7 +62,7 @@ class Merging(Gathering):
         return bool(self.ready and self.demand)
 
     def on_spent(self, inner: Inner) -> None:
-        """Fail, or note the failure for the end; complete behind the last."""
+        """Fail, or note the failure for the end. Complete after the last flow."""
         if self.delay_errors and inner.error is not None:
             self._errors.append(inner.error)
             inner.take_error()

@@ -38,7 +38,7 @@ class Timer:
         return self._due is not None
 
     def start(self, seconds: float) -> None:
-        """Set it to so many seconds from now, whatever it was set to before."""
+        """Set it to ``seconds`` from now, whatever it was set to before."""
         self.start_at(self.now + seconds)
 
     def start_at(self, when: float) -> None:
@@ -50,11 +50,11 @@ class Timer:
             self._wind(when)
 
     def stop(self) -> None:
-        """Have nothing called until it is set again."""
+        """Call nothing until it is set again."""
         self._due = None
 
     def cancel(self) -> None:
-        """Have nothing called any more."""
+        """Call nothing any more."""
         self._due = self._call = None
         handle, self._handle = self._handle, None
         if handle is not None:

@@ -1,6 +1,6 @@
-"""The catalogue: every operator, source and end of `Flow` with its declared traits and what its docstring says.
+"""The catalogue: every operator, source and end of `Flow` with its declared traits and its docstring.
 
-It is where the page of the operators comes from, and what the tests compare with what they measure.
+The page of the operators is made from it, and the tests compare it with their measurements.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ LEFT_OUT: Final = {
     "to_frame": "gives a frame of Spark's, and runs nothing; docs/concepts/spark.md has it",
     "to_rdd": "gives an RDD of Spark's, likewise",
 }
-"""Public methods that have no traits, and why."""
+"""Public methods without traits, and why."""
 
 
 @frozen
@@ -86,7 +86,7 @@ def _families() -> list[type[Any]]:
 
 
 def methods() -> Iterator[tuple[str, type, Callable[..., Any]]]:
-    """Give every public method of `Flow` that belongs here, with its family, in the order of the source."""
+    """Yield every public method of `Flow` that belongs here, with its family, in the order of the source."""
     for family in _families():
         for name, value in vars(family).items():
             function = getattr(value, "__func__", value)
@@ -96,7 +96,7 @@ def methods() -> Iterator[tuple[str, type, Callable[..., Any]]]:
 
 
 def operators() -> tuple[Operator, ...]:
-    """Give all operators, sources and ends that have traits.
+    """Return all operators, sources and ends that have traits.
 
     >>> [take] = [each for each in operators() if each.name == "take"]
     >>> take.traits.demand, take.peers["Reactor"], take.told.sentence[:27]

@@ -1,4 +1,4 @@
-"""Operators that wait for a function of the user's."""
+"""Operators that await a function of the user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that make one flow of several."""
+"""Operators that combine several flows into one."""
 
 from __future__ import annotations
 

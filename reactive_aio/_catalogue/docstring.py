@@ -58,7 +58,7 @@ def read(text: str) -> Told:
 
 
 def names_in(origin: str) -> dict[str, tuple[str, ...]]:
-    """Give the names that are quoted first, by the libraries that they are said to come from.
+    """Return the names that are quoted first, by the libraries that they are said to come from.
 
     >>> names_in("RxJava: ``repeat``, also in the count; Reactor's ``repeat(n)`` counts the runs after the first")
     {'RxJava': ('repeat',), 'Reactor': ('repeat(n)',)}

@@ -1,4 +1,4 @@
-"""Operators that make a flow of each element."""
+"""Operators that map each element to a flow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that look at what passes and change nothing."""
+"""Operators that observe signals and change nothing."""
 
 from __future__ import annotations
 

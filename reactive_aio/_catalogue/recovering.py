@@ -1,4 +1,4 @@
-"""Operators that subscribe again, or elsewhere, when a flow ends."""
+"""Operators that subscribe again, or to another flow, when a flow ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that have one subscription serve several subscribers."""
+"""Operators that serve several subscribers with one subscription."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The traits of an operator as data: what it asks for, what it keeps, when it ends and what a failure does to it."""
+"""The traits of an operator as data: what it requests, what it keeps, when it ends and what a failure does to it."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class Traits:
     """
 
     demand: str = "d"
-    """The elements that are asked of the flow, when ``d`` are wanted and none has come yet; empty for a source."""
+    """The elements that are requested from the flow for a demand of ``d``, before any has come; empty for a source."""
     keeps: str = "0"
     """The most elements that are kept of each flow: taken from it, and neither passed on nor dropped."""
     completes: Completes = Completes.WITH_SOURCE
     fails: Fails = Fails.AT_ONCE
     others: str = ""
-    """The elements that are asked of each other flow that is read at the same time."""
+    """The elements that are requested from each other flow that is read at the same time."""
     names: str = ""
     """The names in other libraries that the docstring has no room for, as in it: ``RxPY: map; aiostream: map``."""

@@ -1,4 +1,4 @@
-"""Operators that make other elements of the elements."""
+"""Operators that turn elements into other elements."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ examples/flights.py:flow, my_package.my_module:make_flow"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line, and give its exit code."""
+    """Run the command line, and return its exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a sign is no reason to fail
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _reader_has_gone(out: TextIO) -> bool:
-    """Tell whether nobody reads what is written, as behind ``| head``; what is left of it then goes nowhere."""
+    """Return whether the reader of the output has gone, as behind ``| head``. Then drop what is left."""
     try:
         out.write("\n")
         out.flush()
@@ -106,7 +106,7 @@ def _run(options: argparse.Namespace, out: TextIO) -> int:
 
 @contextmanager
 def _ctrl_c_cancels() -> Generator[None]:
-    """Let asyncio turn Ctrl-C into a cancellation.
+    """Let asyncio turn Ctrl-C into a cancel.
 
     It does so only where nobody, such as PySpark, handles it already.
     """

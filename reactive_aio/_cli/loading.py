@@ -25,7 +25,7 @@ class TargetError(Exception):
 
 
 def load(target: str) -> object:
-    """Import the module of a target and give what its attribute is."""
+    """Import the module of a target and return its attribute."""
     module_name, colon, attribute = target.rpartition(":")
     if not colon or not module_name or not attribute:
         raise TargetError(f"{target!r} is not MODULE:ATTRIBUTE, such as examples/flights.py:flow")
@@ -41,7 +41,7 @@ def load(target: str) -> object:
 
 
 def build(target: str, candidate: object, run: Callable[[Coroutine[Any, Any, object]], object]) -> AnyFlow:
-    """Give the flow that a target is or, called without arguments, returns. ``run`` runs a coroutine."""
+    """Return the flow that a target is or, called without arguments, returns. ``run`` runs a coroutine."""
     if isinstance(candidate, Flow):
         return candidate  # pyright: ignore[reportUnknownVariableType] - of what type its elements are, nobody knows
     if not callable(candidate) or isinstance(candidate, type):
@@ -113,7 +113,7 @@ def _spec(name: str) -> object:
 
 
 def _find_from(folder: Path) -> None:
-    """Have modules found in a folder, also by the processes that are started later, such as Spark's workers."""
+    """Make modules in a folder importable, also for processes that start later, such as Spark's workers."""
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
     inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)

@@ -46,7 +46,7 @@ class Run:
 
     @property
     def cut(self) -> int:
-        """How many elements are not shown."""
+        """The number of elements that are not shown."""
         return self.emitted - len(self._kept)
 
 
@@ -54,7 +54,7 @@ class Watcher(Protocol):
     """The report of a run while it goes on."""
 
     def watching(self) -> AbstractContextManager[Callable[[Run], None]]:
-        """Give, for the length of a block, what is to be called from time to time."""
+        """Return a context manager of a function to be called from time to time."""
         ...
 
 

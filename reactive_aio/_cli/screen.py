@@ -1,4 +1,4 @@
-"""Where a run is shown: a terminal with rich, a terminal without, or a file such as the log of a build."""
+"""The place where a run is shown: a terminal with rich, a terminal without, or a file such as a build log."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Screen(Protocol):
         ...
 
     def result(self, run: Run) -> None:
-        """Show what came of a run."""
+        """Show the result of a run."""
 
 
 def choose_screen(out: TextIO) -> Screen:
-    """Give the best that ``out`` and what is installed allow."""
+    """Return the best screen that ``out`` and the installed packages allow."""
     if out.isatty() and find_spec("rich") is not None:
         from rich.console import Console
 
@@ -53,7 +53,7 @@ class PlainScreen:
 
     @contextmanager
     def busy(self, doing: str) -> Generator[None]:
-        """Say nothing: it may go to a file."""
+        """Show nothing: the output may be a file."""
         yield
 
     def text(self, text: str) -> None:
@@ -113,7 +113,7 @@ class RichScreen:
 
     @contextmanager
     def watching(self) -> Generator[Callable[[Run], None]]:
-        """Show a line for the whole, which pulses, for nobody knows how much is to come, and a bar for each job of a cluster."""
+        """Show a pulsing line for the whole, because its length is unknown, and a bar for each job of a cluster."""
         from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
         line = TextColumn("{task.description}", markup=False)

@@ -18,7 +18,7 @@ WIDEST: Final = 60
 
 
 def progress(snapshot: Snapshot, seconds: float) -> str:
-    """Say how many elements have left each region, how many in a second the first, and how far the tasks of a cluster are.
+    """Return how many elements have left each region, the rate of the first, and the progress of a cluster's tasks.
 
     >>> from reactive_aio import RegionSnapshot, Snapshot
     >>> from reactive_aio._plan import TasksSnapshot
@@ -41,7 +41,7 @@ def _counts(tasks: TasksSnapshot) -> str:
 
 @frozen
 class Jobs:
-    """How far the tasks of one region on a cluster are."""
+    """The progress of the tasks of one region on a cluster."""
 
     done: int
     total: int
@@ -49,7 +49,7 @@ class Jobs:
 
 
 def jobs(snapshot: Snapshot, seconds: float) -> list[Jobs]:
-    """Tell of each region whose tasks are counted: how many are done and run, and the elements, as many in a second.
+    """Return the jobs of each region that counts its tasks: done, running, and elements a second.
 
     >>> from reactive_aio import RegionSnapshot, Snapshot
     >>> from reactive_aio._plan import TasksSnapshot
@@ -71,7 +71,7 @@ def jobs(snapshot: Snapshot, seconds: float) -> list[Jobs]:
 
 
 def _all_regions(regions: Iterable[RegionSnapshot]) -> Iterator[RegionSnapshot]:
-    """Give the regions, and those of the flows that a combinator reads."""
+    """Yield the regions, and the regions of the flows that a combinator reads."""
     for region in regions:
         for inner in region.inner:
             yield from _all_regions(inner.regions)
@@ -79,7 +79,7 @@ def _all_regions(regions: Iterable[RegionSnapshot]) -> Iterator[RegionSnapshot]:
 
 
 def summary(emitted: int, seconds: float) -> str:
-    """Say what came of it.
+    """Return the result as text.
 
     >>> summary(1, 0.25)
     '1 element in 0.25 s (4/s)'
@@ -103,7 +103,7 @@ def failure(error: BaseException, *, whole: bool) -> str:
 
 
 def _before(error: BaseException) -> BaseException | None:
-    """Give what an exception came from, as Python shows it."""
+    """Return the cause or context of an exception, as Python shows it."""
     if error.__cause__ is not None:
         return error.__cause__
     return None if error.__suppress_context__ else error.__context__
@@ -124,7 +124,7 @@ def _notes(error: BaseException) -> list[str]:
 
 
 def cells(item: object) -> dict[str, Any]:
-    """Give the columns of a row: the fields of an attrs instance or named tuple, keys, places, or the element itself.
+    """Return the columns of a row: the fields of an attrs instance or named tuple, keys, places, or the element itself.
 
     >>> cells((1, "a")), cells({"b": 2}), cells("c")
     ({'0': 1, '1': 'a'}, {'b': 2}, {'element': 'c'})
@@ -167,7 +167,7 @@ def columns(items: Iterable[Any]) -> dict[str, list[Any]]:
 
 
 def numeric(values: Iterable[Any]) -> bool:
-    """Tell whether a column holds numbers, which are set to the right."""
+    """Return whether a column holds numbers, which are set to the right."""
     return all(value is None or (isinstance(value, (int, float)) and not isinstance(value, bool)) for value in values)
 
 

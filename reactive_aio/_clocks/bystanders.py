@@ -23,7 +23,7 @@ ASKING: Final = threading.Lock()
 
 LOOKS: Final = 20
 HANDOVER: Final = 1e-3
-"""Seconds for a worker that has been given a job to wake up: its queue may be empty by then."""
+"""Seconds for a worker with a new job to wake up: its queue may be empty by then."""
 
 RUNNING: Final = {"run", "run_forever", "run_until_complete"}
 
@@ -40,7 +40,7 @@ class Bystanders:
         self._before = weakref.WeakSet(threading.enumerate() if before is None else before)
 
     def busy(self, *, settling: bool, loops: Iterable[asyncio.AbstractEventLoop] = ()) -> str | None:
-        """Say which thread may still call, or give None.
+        """Return which thread may still call, or None.
 
         A thread whose loop has only timers and sockets to wait for is left alone with ``settling``. ``loops`` are
         asked as well, whenever their threads began.
@@ -54,7 +54,7 @@ class Bystanders:
         return reason
 
     def _looks(self) -> int:
-        """Tell how often to look again, since a job may be on its way from its queue to a worker that wakes up."""
+        """Return how often to look again: a job may be on its way from the queue to a waking worker."""
         frames = _frames_of_others()
         workers = [thread for thread in self._concerned() if thread in POOLS and thread not in self._before]
         if all(_is_counted_idle(frames.get(thread.ident or 0)) for thread in workers):
@@ -97,19 +97,19 @@ class Bystanders:
         return None
 
     def strangers(self) -> bool:
-        """Tell whether there are threads that were there before the loop, so that one may know it."""
+        """Return whether there are threads from before the loop: one of them may know the loop."""
         frames = _frames_of_others()
         known = (thread for thread in self._concerned() if thread in self._before)
         return any(not is_idle_worker(thread, frames.get(thread.ident or 0)) for thread in known)
 
 
 def is_worker(thread: threading.Thread) -> bool:
-    """Tell whether the thread is a pool's, the standard library's or anyio's."""
+    """Return whether the thread is a pool's, the standard library's or anyio's."""
     return thread in POOLS or hasattr(thread, "idle_workers")
 
 
 def is_idle_worker(thread: threading.Thread, frame: FrameType | None) -> bool:
-    """Tell whether the thread is a pool's, the standard library's or anyio's, and has no job."""
+    """Return whether the thread is a pool's, the standard library's or anyio's, and has no job."""
     idle_workers = getattr(thread, "idle_workers", None)
     if idle_workers is not None:
         return thread in idle_workers
@@ -118,7 +118,7 @@ def is_idle_worker(thread: threading.Thread, frame: FrameType | None) -> bool:
 
 
 def _is_counted_idle(frame: FrameType | None) -> bool:
-    """Tell whether a pool of the standard library takes all its workers for idle.
+    """Return whether a pool of the standard library takes all its workers for idle.
 
     Now and then it counts one too few.
     """
@@ -129,14 +129,14 @@ def _is_counted_idle(frame: FrameType | None) -> bool:
 
 
 def _frames_of_others() -> dict[int, FrameType]:
-    """Give the innermost frame of every thread but this one, whose own would be tied to what it holds."""
+    """Return the innermost frame of every thread but this one, whose own would be tied to what it holds."""
     frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage] - it is documented
     del frames[threading.get_ident()]
     return frames
 
 
 def _runs_regions(thread: threading.Thread) -> bool:
-    """Tell whether the thread is a scheduler's, by what it was started with: it may not have come to run that yet."""
+    """Return whether the thread is a scheduler's, by what it was started with: it may not have come to run that yet."""
     started_with = getattr(thread, "_target", None) or type(thread)
     return getattr(started_with, "__module__", None) in SCHEDULERS
 
@@ -148,7 +148,7 @@ def _stack(frame: FrameType | None) -> Iterator[FrameType]:
 
 
 def _loop_of(stack: Iterable[FrameType]) -> asyncio.AbstractEventLoop | None:
-    """Give the event loop that runs in a stack."""
+    """Return the event loop that runs in a stack."""
     for frame in stack:
         if frame.f_code.co_name in RUNNING:
             owner = frame.f_locals.get("self")

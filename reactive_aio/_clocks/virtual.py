@@ -102,7 +102,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
             before time passes.
         """
         self.jumps: int = 0
-        """How often the clock has jumped."""
+        """The number of jumps of the clock."""
         self._virtual = virtual
         self._instant_io = instant_io
         self._patience = patience
@@ -120,13 +120,13 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         selector.wait = self._wait
 
     def time(self) -> float:
-        """Give the time of the loop's clock, in seconds since the loop was made."""
+        """Return the time of the loop's clock, in seconds since the loop was made."""
         return self._now if self._virtual else super().time()
 
     # -- who may still call
 
     def hold(self) -> Callable[[], None]:
-        """Say that something outside may still call ``call_soon_threadsafe``; called on the loop.
+        """Note that something outside may still call ``call_soon_threadsafe``; called on the loop.
 
         Until the result is called, from any thread, the clock does not jump and ``settle`` waits.
         """
@@ -197,7 +197,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         return [] if self._ready else self._rest(timeout)
 
     def _rest(self, timeout: float | None) -> EventList:
-        """Nothing is ready: wait for others, tell who wants to know, or let time pass."""
+        """Nothing is ready: wait for other threads, answer a caller that waits for rest, or let time pass."""
         self._rested = time.monotonic()
         if self._reason is not None:
             return self._wait_for_others(timeout)
@@ -213,7 +213,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         return []
 
     def _pass_the_busy(self) -> None:
-        """Let a timer fall due though the loop does not come to rest: no later than it would on an ordinary loop."""
+        """Let a timer expire although the loop is not at rest: no later than on an ordinary loop."""
         when = self._scheduled[0].when()
         if time.monotonic() - self._rested > max(self._patience, when - self._now):
             self._move_to(when)
@@ -225,12 +225,12 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
                 future.set_exception(TimeoutError(f"still at work: {self._reason or 'the loop itself'}"))
 
     def _until_expiry(self, limit: float | None) -> float | None:
-        """Give the real seconds to wait, at most ``limit`` and not beyond the next deadline."""
+        """Return the real seconds to wait, at most ``limit`` and not beyond the next deadline."""
         waits = [max(0.0, deadline - time.monotonic()) for deadline, future in self._expiring if not future.done()]
         return min(waits if limit is None else [limit, *waits], default=None)
 
     def _busy(self) -> str | None:
-        """Say what may still call, or give None."""
+        """Return what may still call, or None."""
         if self._held:
             return f"{self._held} holds on the loop: jobs of executors, or hold()"
         if not self._settling and not self._instant_io and len(self._real.get_map()) > 1:
@@ -238,7 +238,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         return self._others(settling=bool(self._settling))
 
     def _others(self, *, settling: bool) -> str | None:
-        """Say which other thread may still call, or give None."""
+        """Return which other thread may still call, or None."""
         return self._bystanders.busy(settling=settling)
 
     def _wait_for_others(self, timeout: float | None) -> EventList:
@@ -262,7 +262,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         self._waited = 0.0
 
     def _wait_for_strangers(self) -> EventList:
-        """Nothing is scheduled and nobody is at work: wait for threads that may know this loop, or give up."""
+        """Nothing is scheduled and no thread works: wait for threads that may know this loop, or give up."""
         if threading.current_thread() is not threading.main_thread():
             # Somebody else's thread is in charge of this one.
             return self._real.select(self._until_expiry(None))
@@ -282,7 +282,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
 
 def _waiting(loop: asyncio.AbstractEventLoop) -> str:
-    """Tell where the tasks of a loop are."""
+    """Return where the tasks of a loop are."""
     lines: list[str] = []
     for task in asyncio.all_tasks(loop):
         frames = task.get_stack()
@@ -294,7 +294,7 @@ def _waiting(loop: asyncio.AbstractEventLoop) -> str:
 
 @define(eq=False)
 class _Keeping(Executor):
-    """An executor that remembers the job it was given."""
+    """An executor that remembers its last job."""
 
     executor: Executor
     job: Future[Any] | None = field(init=False, default=None)

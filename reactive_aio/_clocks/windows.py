@@ -1,4 +1,4 @@
-"""Whether an event loop has anything to run: asked on the loop itself, of any kind of loop.
+"""Whether an event loop has anything to run. It is asked on the loop itself, which may be of any kind.
 
 asyncio's own loops show the queue of their ready callbacks. uvloop does not. There a profile function listens for a few
 passes of the loop, and hears every Python function that anything but the question itself runs.
@@ -19,30 +19,30 @@ from typing import Any, Final
 from attrs import define, field
 
 PASSES: Final = 4
-"""Passes of a loop that has to be listened to. A callback of C code alone is not heard, but what it wakes is."""
+"""Passes of a loop to observe. A callback of C code alone is not seen, but the callbacks that it wakes are."""
 
 GLANCE: Final = 0.005
-"""Real seconds between two looks at a thread that does not tell when it is done."""
+"""Real seconds between two looks at a thread that does not report its end."""
 
 LONGEST: Final = 0.25
 """Real seconds after which a loop that has not answered counts as busy."""
 
 QUEUES: Final[dict[asyncio.AbstractEventLoop, deque[asyncio.Future[None]]]] = {}
-"""Those that ask whether a loop is at rest. The first has its turn. A loop that nobody asks has no place here."""
+"""The callers that ask whether a loop is at rest. The first has its turn. A loop without callers is not in here."""
 
 
 def ready_of(loop: asyncio.AbstractEventLoop) -> deque[asyncio.Handle] | None:
-    """Give the ready callbacks of a loop that shows them."""
+    """Return the ready callbacks of a loop that shows them."""
     return getattr(loop, "_ready", None)
 
 
 def callback_of(handle: asyncio.Handle) -> Any:
-    """Give what a handle will call. There is no public way to ask."""
+    """Return the callback of a handle. There is no public way to get it."""
     return getattr(handle, "_callback", None)
 
 
 def expects(loop: asyncio.AbstractEventLoop) -> bool:
-    """Tell whether something may come to an idle loop by itself: a timer or a socket, or who knows."""
+    """Return whether an idle loop may wake up without a call: a timer, a socket, or an unknown loop."""
     timers: list[asyncio.TimerHandle] | None = getattr(loop, "_scheduled", None)
     selector: Any = getattr(loop, "_selector", None)
     if timers is None or selector is None:
@@ -51,19 +51,19 @@ def expects(loop: asyncio.AbstractEventLoop) -> bool:
 
 
 def _counts(handle: asyncio.Handle) -> bool:
-    """Tell whether a ready callback does anything but drain the pipe that woke the loop."""
+    """Return whether a ready callback does anything but drain the pipe that woke the loop."""
     return not handle.cancelled() and getattr(callback_of(handle), "__name__", "") != "_read_from_self"
 
 
 def _is_due(loop: asyncio.AbstractEventLoop) -> bool:
-    """Tell whether a timer has run out whose callback the loop will make ready in its next pass."""
+    """Return whether a timer has run out whose callback the loop will make ready in its next pass."""
     timers: list[asyncio.TimerHandle] = getattr(loop, "_scheduled", [])
     return any(timer.when() <= loop.time() and not timer.cancelled() for timer in timers)
 
 
 @define(eq=False)
 class Window:
-    """One look at one loop, in its thread: ``heard`` is true if anything else ran or was ready."""
+    """One look at one loop, in its thread. ``heard`` is true if anything else ran or was ready."""
 
     loop: asyncio.AbstractEventLoop
     closed: Callable[[Window], object]
@@ -147,7 +147,7 @@ class Wave:
             self._condition.notify_all()
 
     def wait(self) -> Sequence[Window] | None:
-        """Wait for the answers and give the windows, or None if one of the loops has something to run."""
+        """Wait for the answers and return the windows, or None if one of the loops has something to run."""
         with self._condition:
             deadline = time.monotonic() + LONGEST
             while not self._decided() and time.monotonic() < deadline:
@@ -167,7 +167,7 @@ class Wave:
 
 
 async def settle_here(busy: Callable[[], str | None], within: float) -> None:
-    """Return when nothing is ready on the running loop, and nobody else is at work.
+    """Return when nothing is ready on the running loop, and no other thread works.
 
     Callers have their turns one after another: two that ask at the same time would hear each other without end.
     """
@@ -191,7 +191,7 @@ async def settle_here(busy: Callable[[], str | None], within: float) -> None:
 
 
 def _runs_on(loop: asyncio.AbstractEventLoop) -> bool:
-    """Tell whether the running loop shows that something is ready."""
+    """Return whether the running loop shows that something is ready."""
     ready = ready_of(loop)
     return ready is not None and any(map(_counts, ready.copy()))
 

@@ -1,4 +1,4 @@
-"""The budget of time: who works on an event loop, and for how long, and the clock by which that is measured.
+"""The budget of time: who works on an event loop, for how long, and the clock that measures it.
 
 All that works on one loop shares its budget. All that want a turn wait in one queue. One callback has them take their turns one after another,
 for about a millisecond in all. Then the loop has its own turn, and those who are left wait for the next callback.
@@ -47,11 +47,11 @@ class Taker(ABC):
 
     @abstractmethod
     def come(self) -> None:
-        """Take the turn, which ends by ``until`` of the budget; what is left then waits for another one."""
+        """Take the turn, which ends at ``until`` of the budget. Work that is left waits for another turn."""
 
     @abstractmethod
     def strand(self, closed: RuntimeError) -> None:
-        """Give up, because the loop calls nobody any more; on any thread."""
+        """Give up, because the loop calls nothing any more; on any thread."""
 
 
 @define(eq=False)
@@ -60,10 +60,10 @@ class Going(Taker):
 
     budget: Budget
     future: asyncio.Future[float]
-    """Tells for how long."""
+    """Returns how long."""
 
     def come(self) -> None:
-        """Let the task go on. It does so in a step of its own, which is counted here."""
+        """Let the task go on, in a step of its own, which is counted here."""
         if not self.future.done():
             self.future.set_result(self.budget.lend())
 
@@ -88,13 +88,13 @@ class Later(Taker):
 
 @define(eq=False)
 class Budget:
-    """The time of one event loop, and those who wait for their turns there."""
+    """The time of one event loop, and the members that wait for a turn there."""
 
     loop: asyncio.AbstractEventLoop
     until: float = field(init=False, default=0.0)
     """When the turn that is running is to end; 0.0 while none is. The functions that it calls work until then too."""
     part: float = field(init=False, factory=lambda: TURN)
-    """How long the latest turn was to last, which depends on how many wait."""
+    """The planned length of the latest turn, which depends on how many wait."""
     _end: float = field(init=False, default=0.0)
     """When the callback that is running is to end."""
     _waiting: deque[Taker] = field(init=False, factory=deque[Taker])
@@ -102,7 +102,7 @@ class Budget:
     _due: Lock = field(init=False, factory=Lock)
     """Held while a callback is scheduled, or running: so there is never more than one."""
     _context: Context = field(init=False, factory=Context)
-    """The context of the callback: nobody's, since a context that has been entered can't be entered again."""
+    """The context of the callback. It is empty, because a context that has been entered can't be entered again."""
     arrange: Callable[[deque[Taker]], int] = field(init=False, default=len)
     """Puts the waiting takers in order, and returns how many of them may have their turns now. By default all may, in the order of their arrival."""
     lent: float = field(init=False, default=0.0)
@@ -122,7 +122,7 @@ class Budget:
     # -- those who wait
 
     def add(self, taker: Taker, schedule: Callable[..., object] | None = None) -> None:
-        """Have a turn come. Another thread hands over what wakes the loop, ``call_soon_threadsafe``."""
+        """Schedule a turn. Another thread passes ``call_soon_threadsafe``, which wakes the loop."""
         self._waiting.append(taker)
         try:
             if self._due.acquire(blocking=False):
@@ -133,7 +133,7 @@ class Budget:
             self._strand(closed)
 
     def _strand(self, closed: RuntimeError) -> None:
-        """Have all who wait give up, on whatever thread."""
+        """Make all waiting members give up, on any thread."""
         while True:
             try:
                 taker = self._waiting.popleft()
@@ -146,7 +146,7 @@ class Budget:
         return await self._turn_of(self.add)
 
     async def breath(self) -> float:
-        """Wait for a turn as `turn` does. If nobody else waits, this takes one turn of the loop and not two."""
+        """Wait for a turn as `turn` does. If no other member waits, this takes one turn of the loop and not two."""
         if not self._due.acquire(blocking=False):
             return await self._turn_of(self.add)
         # The task takes the place of the callback. Who comes meanwhile waits for the next one.
@@ -167,7 +167,7 @@ class Budget:
         return clock() + part
 
     def _come(self) -> None:
-        """Have those who wait take their turns, and those whom they wake, for as long as there is time.
+        """Run the turns of the waiting members, and of those that they wake, as long as there is time.
 
         The others come first in the next callback.
         """
@@ -189,7 +189,7 @@ class Budget:
             self._done()
 
     def _done(self) -> None:
-        """Have the next callback come for those who wait, if there are any."""
+        """Schedule the next callback for the waiting members, if there are any."""
         again = bool(self._waiting)
         if not again:
             self._due.release()
@@ -204,12 +204,12 @@ class Budget:
     # -- time
 
     def lend(self) -> float:
-        """Give away the turn that is running, to be used outside of the callback. Return how long it is to last."""
+        """Lend the running turn to code outside of the callback. Return how long it lasts."""
         self._end -= self.part
         return self.part
 
     def give_away(self, seconds: float) -> None:
-        """Give away so much of the callback that is running, as `lend` does, to tasks that have been woken together."""
+        """Lend a part of the running callback to tasks that have been woken together, as `lend` does."""
         self._end -= seconds
 
     def deadline(self) -> float:

@@ -95,7 +95,7 @@ def as_of_a_generator(error: BaseException, what: str = "generator", ending: End
 
 
 def cancelled_from_outside(error: asyncio.CancelledError, what: str) -> BaseException:
-    """Return the failure that a cancel of the running task is, which nobody of the flow has asked for; else the code's own.
+    """Return the failure of a cancel of the running task that the flow has not requested. Else return the code's own.
 
     ``what`` names what the task does. To be called in that task.
     """
@@ -158,7 +158,7 @@ def raise_all(failures: list[BaseException]) -> None:
 
 
 def is_closed_with(error: BaseException, loop: asyncio.AbstractEventLoop) -> bool:
-    """Tell whether a GeneratorExit closes a coroutine that its event loop has left behind; else user code has raised it."""
+    """Return whether a GeneratorExit closes a coroutine that its loop left behind. Else user code raised it."""
     if not isinstance(error, GeneratorExit):
         return False
     try:

@@ -6,7 +6,7 @@ from typing import ClassVar, NoReturn
 
 
 class Here:
-    """Something that another process can't be given: to pickle it is refused by name, before anything that it consists of is."""
+    """An object that can't be sent to another process. Pickling it raises an error that names it, before its parts."""
 
     __slots__ = ()
 

@@ -29,7 +29,7 @@ if sys.version_info >= (3, 12):
             _swap(loop, before)
 
     def next_as(loop: asyncio.AbstractEventLoop, task: AnyTask | None, context: Context, items: Iterator[T]) -> T | Any:
-        """Do so for the next element, or NOTHING: to hand on arguments that are not known takes as long as all the rest."""
+        """Do so for the next element, or NOTHING. Passing on unknown arguments would take as long as all the rest."""
         before = _swap(loop, task)
         try:
             return context.run(next, items, NOTHING)
@@ -42,7 +42,7 @@ else:
     def run_as(
         loop: asyncio.AbstractEventLoop, task: AnyTask | None, context: Context, call: Callable[..., R], *args: Any
     ) -> R:
-        """Call in the name of another task, in its context. By hand, as two more calls for each element take as long as the rest."""
+        """Call in the name of another task, in its context. Inlined: two more calls would take as long again."""
         before = _tasks.get(loop)
         _tasks[loop] = task
         try:
@@ -54,7 +54,7 @@ else:
                 _tasks[loop] = before
 
     def next_as(loop: asyncio.AbstractEventLoop, task: AnyTask | None, context: Context, items: Iterator[T]) -> T | Any:
-        """Do so for the next element, or NOTHING: to hand on arguments that are not known takes as long as all the rest."""
+        """Do so for the next element, or NOTHING. Passing on unknown arguments would take as long as all the rest."""
         before = _tasks.get(loop)
         _tasks[loop] = task
         try:

@@ -1,4 +1,4 @@
-"""Names of a module that are loaded when they are first asked for, so that an import takes only what every flow needs."""
+"""Names of a module that are loaded on first use, so that an import takes only what every flow needs."""
 
 from __future__ import annotations
 

@@ -18,4 +18,4 @@ class _Missing:
 MISSING: Final[Any] = _Missing()
 
 NOTHING: Final[Any] = object()
-"""Given in place of an element where there is none at once; to be compared with, and never passed on."""
+"""Stands for an element where there is none at once. Compare with it, and never pass it on."""

@@ -15,7 +15,7 @@ _CONTEXT: Final[Any] = vars(BaseException)["__context__"]
 
 
 def notes_of(error: BaseException) -> list[str]:
-    """Give the notes of an exception."""
+    """Return the notes of an exception."""
     try:
         notes: list[object] | None = getattr(error, "__notes__", None)  # or whatever somebody has set
         return [_text(note) for note in notes] if isinstance(notes, list) else []
@@ -38,7 +38,7 @@ def add_note(error: BaseException, note: str) -> None:
 
 
 def set_notes(error: BaseException, notes: list[str]) -> None:
-    """Give an exception these notes and no others."""
+    """Set the notes of an exception to these."""
     try:
         BaseException.__setattr__(error, "__notes__", notes)
     except BaseException:
@@ -46,12 +46,12 @@ def set_notes(error: BaseException, notes: list[str]) -> None:
 
 
 def set_cause(error: BaseException, cause: BaseException) -> None:
-    """Say which exception was the reason of this one, unless that is said already or would lead round in a circle."""
+    """Set the reason of this exception, unless it has one or that would make a circle."""
     _link(_CAUSE, error, cause)
 
 
 def set_context(error: BaseException, context: BaseException) -> None:
-    """Say which exception was being handled when this one was raised, on the same terms as `set_cause`."""
+    """Set the exception that was being handled when this one was raised, on the same terms as `set_cause`."""
     _link(_CONTEXT, error, context)
 
 
@@ -61,7 +61,7 @@ def _link(slot: Any, error: BaseException, before: BaseException) -> None:
 
 
 def _leads_to(start: BaseException, error: BaseException) -> bool:
-    """Tell whether going back from ``start``, by causes and contexts, one comes to ``error``."""
+    """Return whether the causes and contexts of ``start`` lead back to ``error``."""
     seen: set[int] = set()
     ahead = [start]
     while ahead:

@@ -1,4 +1,4 @@
-"""URLs as they may be shown: without what a service takes for a proof of who is asking."""
+"""URLs as they may be shown: without parts that a service takes as proof of identity."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 URL: Final = re.compile(r"([a-z][a-z0-9+.-]*://)(\S+)", re.IGNORECASE)
 HOST: Final = re.compile(r"(\[[^\]]*\]|[^:]*)(:\d*)?\W*")
-"""A host with its port, and the quotes or brackets that stand behind a URL in the repr of something."""
+"""A host with its port, and the quotes or brackets after a URL in a repr."""
 
 
 def redacted(text: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 
 async def settled(*tasks: asyncio.Future[Any]) -> None:
-    """Wait until tasks have ended. A cancel is put off till then, as often as it comes."""
+    """Wait until tasks have ended. Each cancel meanwhile is delayed until then."""
     put_off: asyncio.CancelledError | None = None
     while not all(task.done() for task in tasks):
         try:

@@ -1,1 +1,1 @@
-"""The classes that a user writes with: the flow, its ends, and the objects that are made of flows."""
+"""The classes of the user: the flow, its ends, and the objects that are made of flows."""

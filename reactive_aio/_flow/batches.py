@@ -15,11 +15,11 @@ class Batch(Protocol):
     """An element of a flow of batches: it has a length and can be sliced."""
 
     def __len__(self) -> int:
-        """Return how many elements it has."""
+        """Return the number of elements."""
         ...
 
     def __getitem__(self, index: slice, /) -> object:
-        """Return some of its elements, as a batch of the same kind."""
+        """Return a slice, as a batch of the same kind."""
         ...
 
 
@@ -38,9 +38,9 @@ class Batches(Generic[B_co]):
     An element of ``flow`` is a batch: a list, a numpy array, an Arrow ``RecordBatch`` or ``Table``, a pandas or polars
     ``DataFrame``. A function is called once for a batch, so that numpy or Arrow can do the work on its elements.
 
-    Demand: counts batches, and so do ``prefetch`` and the boundaries of the flow. `take` and `skip` count elements. Empty batches are
-    dropped. Errors: TypeError for what has no ``len()`` and no slices. For whatever else there is, go on with ``flow``.
-    (Arrow: ``RecordBatchReader``; polars: ``collect_batches``; Spark: ``mapInArrow``.)
+    Demand: counts batches, and so do ``prefetch`` and the boundaries of the flow. `take` and `skip` count elements.
+    Empty batches are dropped. Errors: TypeError for an element without ``len()`` or slices. For all other operators,
+    use ``flow``. (Arrow: ``RecordBatchReader``; polars: ``collect_batches``; Spark: ``mapInArrow``.)
 
     >>> import numpy
     >>> from reactive_aio import Batches, Flow
@@ -56,7 +56,7 @@ class Batches(Generic[B_co]):
     """The flow of the batches."""
 
     def map(self, fn: Callable[[B_co], C]) -> Batches[C]:
-        """Call ``fn`` with each batch; what it returns is the next batch, of whatever length and kind.
+        """Emit ``fn(batch)`` for each batch. The result may be of any length and kind.
 
         Demand: one for one. Errors: what ``fn`` raises.
         (As ``Flow.map``.)
@@ -68,11 +68,11 @@ class Batches(Generic[B_co]):
         return Batches(self.flow.map(fn))
 
     def filter(self, predicate: Callable[[B_co], Any]) -> Batches[B_co]:
-        """Keep the elements for which the mask is true that ``predicate`` returns for a batch.
+        """Keep the elements for which the mask is true. ``predicate(batch)`` returns the mask.
 
         A mask has one value for each element of the batch: a boolean array or column, or a list of bools for a list.
-        Demand: one for one, and another where nothing of a batch is left.
-        Errors: what ``predicate`` raises, and what the package of the batch raises for a mask that does not fit.
+        Demand: one for one, and another if nothing of a batch is left.
+        Errors: exceptions of ``predicate``, and those of the batch's package for a mask that does not fit.
         (As ``Flow.filter``; numpy: a boolean index; Arrow: ``RecordBatch.filter``.)
 
         >>> from reactive_aio import Batches, Flow
@@ -85,9 +85,9 @@ class Batches(Generic[B_co]):
         return Batches(self.flow.then(FilterBatches[B_co](predicate)))
 
     def take(self, n: int) -> Batches[B_co]:
-        """Emit the first ``n`` elements. The batch in which the last of them is, is cut there.
+        """Emit the first ``n`` elements. The batch with the last of them is cut there.
 
-        Demand: no more than ``n`` batches are asked for. Completes with the ``n``-th element, and cancels the source.
+        Demand: at most ``n`` batches are requested. Completes with the ``n``-th element, and cancels the source.
         Errors: an ``n`` below 0 is refused with ValueError when the flow is built.
         (As ``Flow.take``.)
 
@@ -101,7 +101,7 @@ class Batches(Generic[B_co]):
         return Batches(self.flow.then(TakeOfBatches[B_co](n)))
 
     def skip(self, n: int) -> Batches[B_co]:
-        """Drop the first ``n`` elements. The batch in which the last of them is, is cut there.
+        """Drop the first ``n`` elements. The batch with the last of them is cut there.
 
         Demand: one for one, and another for each batch that is dropped as a whole.
         Errors: an ``n`` below 0 is refused with ValueError when the flow is built.

@@ -1,4 +1,4 @@
-"""The ends that call a function for what comes, and know when to stop."""
+"""The ends that call a function for elements, and know when to stop."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ Condition = asyncio.Event | Callable[[], Awaitable[object]] | Awaitable[object]
 """A signal that the service has to stop: an event that is set, or an awaitable that returns."""
 
 GRACE: Final = 30.0
-"""Seconds in which a service that has to stop may finish, as long as Kubernetes gives it by default."""
+"""Seconds in which a stopped service may finish: the default of Kubernetes."""
 
 
 def check_stop(method: str, stop: object, grace: object) -> None:
-    """Refuse at once what can't say when to stop, and what is no time to finish in."""
+    """Raise unless ``stop`` is an event or awaitable, and ``grace`` is a number of seconds."""
     if not (stop is None or isinstance(stop, asyncio.Event) or callable(stop) or isawaitable(stop)):
         raise TypeError(
             f"{method}(stop={label(stop)}): stop is an asyncio.Event, an async function or an awaitable, not {type(stop).__name__}"
@@ -31,7 +31,7 @@ def check_stop(method: str, stop: object, grace: object) -> None:
 
 
 class Calling(Reductions[T_co]):
-    """The ends that call a function for what comes."""
+    """The ends that call a function for elements."""
 
     __slots__ = ()
 
@@ -63,17 +63,18 @@ class Calling(Reductions[T_co]):
     ) -> None:
         """Call ``fn`` for each element. Await it if it is an ``async def``, for ``max_concurrency`` elements at a time.
 
-        ``stop`` stops a service: an asyncio.Event that is set, or an ``async def`` or another awaitable that returns. Then
-        the sources emit nothing more. The elements that they have emitted are finished: those in buffers and boundaries,
-        those that are awaited, and the calls of ``fn`` for all of them. After ``grace`` seconds the rest is cancelled.
+        ``stop`` stops a service: an asyncio.Event that is set, or an ``async def`` or another awaitable that returns.
+        Then the sources emit nothing more. The elements that they have emitted are finished: those in buffers and
+        boundaries, those that are awaited, and the calls of ``fn`` for all of them. After ``grace`` seconds all that
+        still runs is cancelled.
 
         Demand: unbounded for an ordinary function, which is the last step of its region. For an ``async def``
         one element for each call, which is requested when the call before has ended.
-        Errors: a failure of ``fn`` cancels the flow and the other calls. If one of those fails too, that failure goes to
-        ``hooks.on_error_dropped``. A CancelledError that ``fn`` raises by itself arrives as SourceCancelledError.
-        After ``grace`` seconds the call raises TimeoutError. An exception of ``stop`` stops the flow too, and the call
-        raises it when the flow has ended. ``max_concurrency`` below 1, or above 1 with an ordinary function, is refused
-        with ValueError.
+        Errors: a failure of ``fn`` cancels the flow and the other calls. If one of those fails too, that failure goes
+        to ``hooks.on_error_dropped``. A CancelledError that ``fn`` raises without a cancel arrives as
+        SourceCancelledError. After ``grace`` seconds the call raises TimeoutError. An exception of ``stop`` stops the
+        flow too, and the call raises it when the flow has ended. ``max_concurrency`` below 1, or above 1 with an
+        ordinary function, is refused with ValueError.
         (Reactor: ``doOnNext`` with ``then``; RxJava: ``forEach``; Pekko: ``KillSwitch.shutdown`` for ``stop``.)
 
         >>> import asyncio
@@ -139,18 +140,20 @@ class Calling(Reductions[T_co]):
         stop: Condition | None = None,
         grace: float = GRACE,
     ) -> None:
-        """Call ``fn`` with lists of ``size`` elements, one after another, and await it, if it gives something to be awaited.
+        """Call ``fn`` with lists of ``size`` elements, one after another, and await its result if it is awaitable.
 
-        With ``seconds`` a list that is not full is given so long after its first element came, as by ``buffer_timeout``. The
-        last list has what is left, if there is any. ``stop`` and ``grace`` are those of ``for_each``: when the service is to stop, the
-        last list is called with before the call returns.
+        With ``seconds`` ``fn`` gets a list that is not full that long after its first element, as by
+        ``buffer_timeout``. The last list may be shorter. ``stop`` and ``grace`` are those of ``for_each``: a service
+        that stops still calls ``fn`` with its last list.
 
-        Demand: ``size`` elements, asked for when the call before has ended. No more are outstanding and held. If ``seconds`` end a
-        list early, the rest of the requested elements may arrive meanwhile. They are kept for the next list.
-        Errors: a failure of ``fn`` cancels the flow and is raised. A note says which list it was, counted from 0. A CancelledError
-        that ``fn`` raises by itself arrives as SourceCancelledError. When the flow fails, a list that is not full goes to ``hooks.on_discard``. A
-        ``size`` below 1 and ``seconds`` that are not above 0 are refused with ValueError.
-        Cancel: ``fn`` is cancelled, and what is kept goes to ``hooks.on_discard``.
+        Demand: ``size`` elements, requested when the call before has ended. At most that many are outstanding and held.
+        If ``seconds`` end a list early, the other requested elements may arrive meanwhile. They are kept for the next
+        list.
+        Errors: a failure of ``fn`` cancels the flow and is raised. A note says which list it was, counted from 0. A
+        CancelledError that ``fn`` raises without a cancel arrives as SourceCancelledError. When the flow fails, a list
+        that is not full goes to ``hooks.on_discard``. A ``size`` below 1 and ``seconds`` that are not above 0 are
+        refused with ValueError.
+        Cancel: ``fn`` is cancelled, and the kept elements go to ``hooks.on_discard``.
         (Reactor: ``bufferTimeout`` with ``concatMap``; Pekko: ``groupedWithin`` with ``mapAsync(1)``.)
 
         >>> import asyncio

@@ -1,4 +1,4 @@
-"""The ends of a flow: what runs it. Each meets the asyncio engine only when it is called."""
+"""The ends of a flow, which run it. Each imports the asyncio engine only when it is called."""
 
 from __future__ import annotations
 
@@ -31,23 +31,23 @@ R = TypeVar("R")
 
 
 class FlowIterator(Protocol[T_co]):
-    """An AsyncIterator over the elements of one subscription, with a look at how far it has come."""
+    """An AsyncIterator over the elements of one subscription, which can show its progress."""
 
     def __aiter__(self) -> FlowIterator[T_co]: ...
 
     def __anext__(self) -> Coroutine[Any, Any, T_co]: ...
 
     def snapshot(self) -> Snapshot:
-        """Look at how far each region has come, and what waits at each boundary; from any thread, at any time."""
+        """Return the progress of each region and the elements that wait at each boundary. Call it on any thread."""
         ...
 
     async def aclose(self) -> None:
-        """Cancel, and wait until everything has been cleaned up; raises what the cleanup raises."""
+        """Cancel, and wait until everything has been cleaned up. Raise the error of the cleanup, if any."""
 
 
 @cache
 def _iteration() -> type[Iteration]:
-    """Return the class: each `async for` would spend a microsecond on the import."""
+    """Return the class. It is cached, because the import would cost each `async for` a microsecond."""
     from .._runtime.iterating import Iteration
 
     return Iteration
@@ -56,9 +56,9 @@ def _iteration() -> type[Iteration]:
 class Ends(Calling[T_co]):
     """The methods that run a flow.
 
-    Every end runs on the event loop that awaits it. Where the last region runs elsewhere, its elements come
-    back over a boundary of 256. An end returns, raises or is cancelled only when all that was started for it
-    has been cleaned up.
+    Every end runs on the event loop that awaits it. If the last region runs elsewhere, its elements come back over a
+    boundary of 256. An end returns, raises or is cancelled only when everything that was started for it has been
+    cleaned up.
     """
 
     __slots__ = ()
@@ -67,8 +67,8 @@ class Ends(Calling[T_co]):
         """Start a stream for ``subscriber``, whose signals come on the event loop of the last region.
 
         Demand: as the subscriber requests.
-        Errors: TypeError for what is no subscriber, RuntimeError without an event loop to run on. All else is
-        signalled. An element that is None can't leave the flow: on_error gets a TypeError that names rule 2.13.
+        Errors: TypeError for an argument that is not a subscriber, RuntimeError without an event loop. All other errors
+        are signalled. A None element can't leave the flow: on_error gets a TypeError that names rule 2.13.
         (Reactive Streams 1.9.)
 
         >>> import asyncio
@@ -91,7 +91,7 @@ class Ends(Calling[T_co]):
         subscribe(self._as_flow(), subscriber)
 
     def __aiter__(self) -> FlowIterator[T_co]:
-        """Iterate over a subscription of its own, asking for one element at a time.
+        """Subscribe and iterate over the elements, requesting one at a time.
 
         Leaving the loop by ``break`` cancels at once. ``async with flow.open()`` also waits for the cleanup.
         """
@@ -124,7 +124,7 @@ class Ends(Calling[T_co]):
         """Return all elements.
 
         Demand: unbounded. Put ``take`` before it to bound the list.
-        Errors: when the flow fails or the wait is cancelled, the elements so far go to ``hooks.on_discard``.
+        Errors: when the flow fails or the wait is cancelled, the collected elements go to ``hooks.on_discard``.
         (Reactor: ``collectList``.)
 
         >>> import asyncio
@@ -139,11 +139,11 @@ class Ends(Calling[T_co]):
     @overload
     async def first(self, default: D) -> T_co | D: ...
     async def first(self, default: Any = MISSING) -> Any:
-        """Give the first element and cancel the source.
+        """Return the first element and cancel the source.
 
         Demand: one element.
         Errors: EmptyFlowError without an element, unless a default is given.
-        Spark: in parts. No task gives more than one.
+        Spark: in parts. No task emits more than one.
         (Reactor: ``next``; RxJava: ``first``.)
 
         >>> import asyncio
@@ -158,12 +158,11 @@ class Ends(Calling[T_co]):
     @overload
     async def last(self, default: D) -> T_co | D: ...
     async def last(self, default: Any = MISSING) -> Any:
-        """Give the last element.
+        """Return the last element.
 
         Demand: unbounded. One element is kept.
         Errors: EmptyFlowError without an element, unless a default is given. When the flow fails or the wait is
-        cancelled, the element that is kept goes to ``hooks.on_discard``. Those before it have had their turn, and do
-        not.
+        cancelled, the kept element goes to ``hooks.on_discard``. Elements before it do not.
         Spark: in parts. Only the last element of each partition leaves the workers.
         (Reactor, RxJava: ``last``.)
 
@@ -187,11 +186,11 @@ class Ends(Calling[T_co]):
     ) -> Any:
         """Combine all elements into one value, from the left, as ``functools.reduce`` does.
 
-        With ``initial`` the value begins with it. Then it may be of another type than the elements, and an empty flow
-        gives ``initial``. Every run begins with the same object. So let ``fn`` return a new value and never change the
-        one it gets, or use `collect`, which makes a container for each run. ``combine`` makes one value of two, of
-        neighbouring parts of the stream, which have both begun with ``initial``. If ``fn(fn(a, b), c)`` equals ``fn(a,
-        fn(b, c))`` for all elements, pass ``fn`` itself.
+        The value begins with ``initial``, if given. Then it may be of another type than the elements, and the value of
+        an empty flow is ``initial``. Every run begins with the same object. So ``fn`` must return a new value and never
+        change its argument. Else use `collect`, which makes a container for each run. ``combine(value, later)``
+        combines the values of two neighbouring parts of the stream, which both began with ``initial``. If ``fn(fn(a,
+        b), c)`` equals ``fn(a, fn(b, c))`` for all elements, pass ``fn`` itself.
         Demand: unbounded. One value is kept.
         Errors: any exception of a function. EmptyFlowError if there is no element and no ``initial``. An ``async def`` is
         refused with TypeError.
@@ -217,17 +216,17 @@ class Ends(Calling[T_co]):
         *,
         combine: Callable[[A, A], object] | None = None,
     ) -> A:
-        """Put all elements into one container, and give it.
+        """Put all elements into one container, and return it.
 
-        ``factory`` makes the container, anew for each subscription, and ``accumulate(container, item)`` puts an
-        element in. Of no elements the container is given as it was made. ``combine(container, later)``, if it is given,
-        puts what another container has into the first. The two hold stretches of the stream that follow each other, and
-        both orders of doing things come to the same.
-        Demand: unbounded. Nothing but the container is kept, which is the caller's to bound, for instance by ``take``.
-        Errors: what a function raises. An ``async def`` is refused with TypeError. Elements that are in the container
-        by then go to no hook.
-        Spark: in parts with ``combine``, a container for each partition; else runs after the boundary, since it depends on
-        the order of the whole.
+        ``factory`` makes the container, anew for each subscription. ``accumulate(container, item)`` puts an element in.
+        An empty flow returns the container as ``factory`` made it. ``combine(container, later)``, if given, adds the
+        content of ``later`` to the first container. The two hold consecutive parts of the stream. The result must be
+        the same as without ``combine``.
+        Demand: unbounded. Only the container is kept. Put ``take`` before it to bound it.
+        Errors: exceptions of the functions. An ``async def`` is refused with TypeError. Elements in the container go to
+        no hook.
+        Spark: in parts with ``combine``, a container for each partition. Else it runs after the boundary, because it
+        depends on the order of the whole.
         (Reactor, RxJava: ``collect``; Java: ``Stream.collect``, whose third function is ``combine``.)
 
         >>> import asyncio
@@ -244,7 +243,7 @@ class Ends(Calling[T_co]):
         return await self._value(Collect(factory, accumulate, combine), MISSING)
 
     async def count(self) -> int:
-        """Give the number of elements.
+        """Return the number of elements.
 
         Demand: unbounded. Nothing is kept.
         Spark: in parts. Each partition is counted in the workers.
@@ -268,29 +267,32 @@ class Ends(Calling[T_co]):
         max_retries: int = 0,
         progress: Callable[[Committed], object] | None = None,
     ) -> Committed:
-        """Write the elements by Spark, in batches of ``size``, and tell what is committed.
+        """Write the elements by Spark, in batches of ``size``, and return what is committed.
 
-        ``writer`` is one of ``reactive_aio.spark.sink``: ``Files`` (Parquet and the like), ``Table``, or ``Frames`` for a
-        function that is given the DataFrame of each batch. Each batch is written as a whole before the next one is asked
-        for. With ``seconds`` a batch that is not full is written so long after its first element came, as by
-        ``buffer_timeout``. Batches are numbered within the ``run`` of the writer: to write the same elements again under the same run goes on
-        behind what is committed. So a run that failed in the middle can be repeated, and doubles nothing.
-        With ``size=None`` Spark's tasks write all of a flow of ``from_spark`` themselves, as the frame of ``to_frame``, and
-        no element passes through this process. The run is one batch then: it appears as a whole, and the same run again
-        writes nothing and gives ``written=False``. ``Files`` have a ``mode`` and ``partition_by`` for it.
-        ``offset`` says how many elements of the run come before the first one of this flow. ``max_retries`` is how often a
-        batch whose writing fails is tried again. ``progress`` is called with what is committed after each batch.
+        ``writer`` is one of ``reactive_aio.spark.sink``: ``Files`` (Parquet and the like), ``Table``, or ``Frames`` for
+        a function that gets the DataFrame of each batch. Each batch is written as a whole before the next one is
+        requested. With ``seconds`` a batch that is not full is written that long after its first element, as by
+        ``buffer_timeout``. Batches are numbered within the ``run`` of the writer. Writing the same elements again under
+        the same run goes on after the committed ones. So a run that failed in the middle can be repeated, and doubles
+        nothing.
+        With ``size=None`` Spark's tasks write a whole flow of ``from_spark`` themselves, as the frame of ``to_frame``.
+        No element passes through this process. The run is one batch then, and appears as a whole. The same run again
+        writes nothing and returns ``written=False``. ``Files`` have a ``mode`` and ``partition_by`` for it.
+        ``offset`` says how many elements of the run come before the first one of this flow. ``max_retries`` is how
+        often a failed batch is written again. ``progress`` is called with the ``Committed`` after each batch.
 
-        By ``schema`` an element is an object of an attrs class. For a StructType or a text such as
-        ``"id long, name string"``, an object, a mapping or a sequence with these fields, or the value of an only column.
-        Demand: ``size`` elements at a time, and none while a batch is written. If ``seconds`` end a batch early, the rest of the
-        requested elements may arrive meanwhile. They are kept for the next batch.
+        ``schema`` is an attrs class, and the elements are its objects. Or it is a StructType or a text such as ``"id
+        long, name string"``. Then an element is an object, mapping or sequence with these fields, or the value of the
+        only column.
+        Demand: ``size`` elements at a time, and none while a batch is written. If ``seconds`` end a batch early, the
+        other requested elements may arrive meanwhile. They are kept for the next batch.
         Errors: SchemaMismatchError names the index and the field of an element that does not fit, before anything of
-        its batch is written. SparkJobError where Spark fails; what a function of ``Frames`` raises as it is. A note says
-        what is committed. An argument that is no schema or no writer is refused before the flow begins. So are ``seconds`` not above 0, an ``offset`` that
-        leaves rows out, and ``max_retries`` for a writer that can't be sure of its batches. With ``size=None`` these three are
-        refused, and UnsupportedOnSparkError names what ``to_frame`` can't run. FileExistsError tells that ``mode="error"`` has found data.
-        Cancel: stops the Spark job. The batch at hand is committed as a whole or not at all.
+        its batch is written. SparkJobError when Spark fails. An exception of a function of ``Frames`` is raised
+        unchanged. A note says what is committed. An argument that is not a schema or not a writer is refused before the
+        flow begins. So are ``seconds`` not above 0, an ``offset`` that leaves rows out, and ``max_retries`` for a
+        writer that can't be sure of its batches. With ``size=None`` these three are refused, and
+        UnsupportedOnSparkError names what ``to_frame`` can't run. FileExistsError if ``mode="error"`` finds data.
+        Cancel: stops the Spark job. The current batch is committed as a whole or not at all.
         (Spark: ``DataFrameWriter``; Beam: ``FileIO.write``.)
 
         .. code-block:: python
@@ -320,24 +322,23 @@ class Ends(Calling[T_co]):
         return await to_spark(self._as_flow(), writer, schema, size, seconds, offset, max_retries, progress)
 
     def to_frame(self, schema: str | StructType | type[Any]) -> DataFrame:
-        """Give a flow that is on Spark as a lazy DataFrame, whose plan has the functions of the flow.
+        """Return a flow on Spark as a lazy DataFrame. Its plan runs the functions of the flow.
 
         For flows of ``from_spark``. Nothing runs when the frame is made, and no element passes through this process.
         Each task of Spark's runs the operators, fused, over the rows of a partition, and their results are the rows of
-        the frame. So joins, windows, SQL, caches and every writer of Spark's are a method call away, and the way back
-        is ``from_spark``. ``schema`` says what the columns are, as for ``to_spark``. Elements that are batches of Arrow have
-        them already.
+        the frame. So joins, windows, SQL, caches and all writers of Spark are a method call away. ``from_spark`` leads
+        back. ``schema`` defines the columns, as for ``to_spark``. Batches of Arrow already have their columns.
 
-        **A frame runs the functions once for each evaluation**, and again in a task that Spark repeats: ``frame.persist()``
-        keeps what came of them. Of the data only those columns are read that the class given as ``as_=`` has fields for. Spark
-        does not see into functions: filter by columns before, ``from_spark(frame.where(...))``, and Spark reads less. Context
-        variables have the values that they have when the frame is made.
-        Demand: Spark's: each task works as fast as what it makes is taken, in batches of up to 10,000 rows.
+        **A frame runs the functions once for each evaluation**, and again in a task that Spark repeats:
+        ``frame.persist()`` keeps their results. Spark reads only the columns that are fields of the class given as
+        ``as_=``. It can't see into functions. To read less, filter by columns first: ``from_spark(frame.where(...))``.
+        Context variables have their values at the time when the frame is made.
+        Demand: that of Spark. Each task works as fast as its results are consumed, in batches of up to 10,000 rows.
         Errors: UnsupportedOnSparkError for a flow that does not begin on Spark, and for operators that its tasks can't
         run, by operator and line. These depend on the order of the whole, on boundaries or on time, or are combinators
-        other than ``concat``. A schema that is none is refused with TypeError or ValueError, and a session that has
-        ended with SparkJobError. A function that raises later, or an element that does not fit the schema, fails
-        Spark's job with an error of Spark's. Its text tells the exception and the operator with its line.
+        other than ``concat``. An invalid schema is refused with TypeError or ValueError, and a session that has ended
+        with SparkJobError. A function that raises later, or an element that does not fit the schema, fails the Spark
+        job with an error of Spark. Its text has the exception and the operator with its line.
         (Spark: ``DataFrame.mapInArrow``; Beam: ``to_dataframe``.)
 
         .. code-block:: python
@@ -352,11 +353,11 @@ class Ends(Calling[T_co]):
         return frame
 
     def to_rdd(self) -> RDD[T_co]:
-        """Give a flow that is on Spark as a lazy RDD, whose tasks run the functions of the flow.
+        """Return a flow on Spark as a lazy RDD. Its tasks run the functions of the flow.
 
-        As ``to_frame``, for elements that are not rows; with fewer means than a frame, since Spark sees
-        nothing of them. They are pickled, and by value those of the main module.
-        Demand: Spark's: each task works as fast as what it makes is taken.
+        As ``to_frame``, for elements that are not rows. An RDD can do less than a frame, because Spark can't see into
+        its elements. They are pickled. Objects of the main module are pickled by value.
+        Demand: that of Spark. Each task works as fast as its results are consumed.
         Errors: as ``to_frame``, and UnsupportedOnSparkError for a frame of Spark Connect, which has no RDDs.
         (Spark: ``DataFrame.rdd``.)
 
@@ -375,13 +376,13 @@ class Ends(Calling[T_co]):
     @overload
     def run_sync(self, end: Callable[[Flow[T_co]], Awaitable[R]]) -> R: ...
     def run_sync(self, end: Callable[[Flow[T_co]], Awaitable[Any]] | None = None) -> Any:
-        """Run the flow from ordinary code and give its elements, or what ``end`` awaits of it.
+        """Run the flow from ordinary code and return its elements, or the result of ``end``.
 
         It blocks until all is done, on an event loop of its own. Beside a running loop, as in a notebook, it takes a
         thread of its own.
-        Demand: that of ``end``; unbounded without one, so the list is the caller's to bound, for instance by ``take``.
-        Errors: those of the flow, or what ``end`` raises. An argument that can't be called is refused with TypeError, and a flow that
-        is placed on the event loop that the call blocks with RuntimeError.
+        Demand: that of ``end``, else unbounded. Put ``take`` before it to bound the list.
+        Errors: those of the flow, or of ``end``. An argument that can't be called is refused with TypeError, and a flow
+        that is placed on the blocked event loop with RuntimeError.
         (Reactor: ``block``; RxJava: ``blockingIterable``; RxPY: ``run``.)
 
         >>> from reactive_aio import Flow

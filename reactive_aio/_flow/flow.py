@@ -54,7 +54,7 @@ class Flow(
 ):
     """An immutable, lazy description of a stream of elements of type ``T_co``.
 
-    Chaining an operator gives a new flow and runs nothing. A flow can be subscribed to any number of times. It is a
+    Chaining an operator returns a new flow and runs nothing. A flow can be subscribed to any number of times. It is a
     Publisher in the sense of Reactive Streams.
 
     >>> from reactive_aio import Flow
@@ -81,7 +81,7 @@ class Flow(
 
     @classmethod
     def _begin(cls, source: Source[U]) -> Flow[U]:
-        """Give the flow of a source."""
+        """Return the flow of a source."""
         placed, capabilities = Placed(source, calling_line(3)), source.capabilities
         if capabilities is not LOOP:
             check_source(placed)
@@ -97,11 +97,12 @@ class Flow(
         return flow
 
     def then(self, stage: Stage[T_co, U]) -> Flow[U]:
-        """Give this flow continued by a synchronous operator, one of the library's or of one's own.
+        """Return this flow followed by a synchronous operator, of the library or your own.
 
-        Demand: what the stage says by ``demand``; one for one, where it says nothing. The end comes with the last element if
-        the stage says by ``pending`` that nothing is left, else when one more is wanted.
-        Errors: what the stage raises. An argument that is no stage is refused with TypeError when the flow is built.
+        Demand: the ``demand`` of the stage, by default one for one. The end comes with the last element if ``pending``
+        of the stage is False. Else it comes when one more element is requested.
+        Errors: exceptions of the stage. An argument that is not a stage is refused with TypeError when the flow is
+        built.
         (RxJava: ``lift``.)
 
         >>> from reactive_aio import Flow
@@ -118,20 +119,21 @@ class Flow(
         return Flow(self.__nodes__.then(Placed(stage, calling_line(2))))
 
     def _place(self, mark: PublishOn | SubscribeOn) -> Flow[T_co]:
-        """Give this flow with a boundary or a placement."""
+        """Return this flow with a boundary or a placement."""
         return Flow(self.__nodes__.then(Placed(mark, calling_line(2))))
 
     def _as_flow(self) -> Flow[T_co]:
-        """Give this object by its whole type."""
+        """Return this object, typed as a Flow."""
         return self
 
     def describe(self, style: Style = "table", *, end: str = "", rewrites: bool = False) -> str:
-        """Show the plan: the regions, where each runs, what is fused in it, and what the boundaries buffer.
+        """Return the plan as text: the regions, where each runs, its fused operators, and the buffers of boundaries.
 
         ``style="line"`` draws it as the specification does: ``|`` for a boundary, ``R#`` for a resource. ``end`` names
-        what consumes the flow. It is no part of the flow, and is shown only if you name it. So is the boundary by which
-        an awaited end reads elements from another loop, 256 ahead. With ``rewrites=True`` the flow comes first as it
-        was built, and then as it has been rewritten for the engine that runs it. A stage may be run on Spark, or in parts.
+        what consumes the flow. It is not part of the flow, and is shown only if you name it. The same goes for the
+        boundary by which an awaited end reads elements from another loop, 256 ahead. With ``rewrites=True`` the flow
+        comes first as it was built, and then as it has been rewritten for the engine that runs it. A stage may be run
+        on Spark, or in parts.
 
         >>> from reactive_aio import Flow, schedulers
         >>> flow = Flow.range(9).map(str).publish_on(schedulers.thread("writer"), prefetch=16).take(3)
@@ -151,9 +153,9 @@ class Flow(
         return describe(self, style, end, rewrites=rewrites)
 
     def diagram(self, *, end: str = "") -> str:
-        """Draw the plan as a picture, in SVG, which a notebook shows.
+        """Return the plan as an SVG picture, which a notebook shows.
 
-        ``end`` names what consumes the flow, to have it shown as well, with the boundary in front of it.
+        ``end`` names what consumes the flow, so that it is shown too, with the boundary in front of it.
 
         >>> from reactive_aio import Flow
         >>> Flow.range(9).map(str).diagram()[:5]
@@ -197,7 +199,7 @@ class GivenFlow(Flow[T_co]):
 
 
 def flow_of(source: Source[U]) -> Flow[U]:
-    """Return the flow that begins with a source of your own; what is no source is refused with TypeError.
+    """Return a flow that begins with your own source. An argument that is not a source is refused with TypeError.
 
     >>> from attrs import frozen
     >>> from reactive_aio.extend import Pulled, flow_of

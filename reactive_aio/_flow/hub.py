@@ -22,18 +22,18 @@ T = TypeVar("T")
 class Hub(Generic[T]):
     """A source that a program feeds by calls, for several subscribers.
 
-    The slowest of them lets the others be ``lag`` elements ahead.
+    The fastest may be ``lag`` elements ahead of the slowest.
 
-    It is a Publisher. A subscriber gets the latest ``replay`` elements, and then all that are emitted while it is there.
-    Elements may be emitted on any event loop and thread. The elements of each caller keep their order. ``idle`` says what
-    happens to an element without a subscriber. With "wait" up to ``lag`` elements are kept for the first one to come. With
-    "drop" the element goes to ``hooks.on_discard``.
-    Demand: a subscriber gets no more than it asks for, and emitting waits for the slowest. At most ``lag + replay`` elements
-    are kept for all together. With ``prefetch`` so many are read ahead for each subscriber. If a subscriber is not to slow
-    the others, put ``on_backpressure_latest()`` or its like behind ``flow``.
-    With ``evict_after`` a subscriber has so many seconds to take what was there when others began to wait for it. If it does not, it fails
-    alone with SlowSubscriberError, and they go on. Seconds in which it waits for an element, or its event loop is blocked, do not count. Without it one
-    line in the log tells of five seconds.
+    It is a Publisher. A subscriber gets the latest ``replay`` elements, and then all elements that are emitted while it
+    is subscribed. Elements may be emitted on any event loop and thread. The elements of each caller keep their order.
+    ``idle`` says what happens to an element without a subscriber. With "wait" up to ``lag`` elements are kept for the
+    first subscriber. With "drop" the element goes to ``hooks.on_discard``.
+    Demand: a subscriber gets no more than it requests, and emitting waits for the slowest. All subscribers together
+    keep at most ``lag + replay`` elements. With ``prefetch`` that many are read ahead for each subscriber. For a
+    subscriber that must not slow the others, add ``on_backpressure_latest()`` or the like after ``flow``.
+    With ``evict_after`` a subscriber has that many seconds to take the elements that others wait for. Then it fails
+    alone with SlowSubscriberError, and they go on. Seconds in which it waits for an element, or its event loop is
+    blocked, do not count. Without ``evict_after`` one line is logged after five seconds.
     Errors: numbers below 1, a ``replay`` below 0, seconds that are not above 0 and another ``idle`` are refused with ValueError.
     (Reactor: ``Sinks.many()``; RxPY: ``Subject``, ``ReplaySubject``; Kotlin: ``MutableSharedFlow``; Java: ``SubmissionPublisher``.)
 
@@ -75,7 +75,7 @@ class Hub(Generic[T]):
     # -- what a program calls
 
     async def emit(self, item: T) -> None:
-        """Emit an element when there is room; those who wait are served in turn.
+        """Emit an element when there is room. Callers that wait are served in turn.
 
         Raises CancelledError only if the element has not been emitted, and HubClosedError if the hub has ended.
         """
@@ -85,17 +85,17 @@ class Hub(Generic[T]):
     def offer(self, item: T) -> Offer:
         """Emit an element at once if there is room, from any thread.
 
-        The result is true if it was taken, else it says why not.
+        The result is true if the element was taken, else it says why not.
 
-        From a finalizer that runs in the middle of another call to the hub the answer is ``Offer.FULL``.
+        The result is ``Offer.FULL`` in a finalizer that runs in the middle of another call to the hub.
         """
         return Offer.TAKEN if self._emission.takes(item) else self._emission.offer(item)
 
     def submit(self, item: T, timeout: float | None = None) -> None:
         """Emit an element from a thread, which waits until there is room.
 
-        Raises TimeoutError after ``timeout`` seconds, HubClosedError if the hub has ended, and RuntimeError on the thread of an event loop,
-        which would wait for itself.
+        Raises TimeoutError after ``timeout`` seconds, HubClosedError if the hub has ended, and RuntimeError on the
+        thread of an event loop, because the loop would wait for itself.
         """
         try:
             asyncio.get_running_loop()
@@ -108,7 +108,7 @@ class Hub(Generic[T]):
         self._emission.submit(item, timeout)
 
     async def feed(self, flow: Flow[T]) -> None:
-        """Emit the elements of a flow, each when there is room. Several may be fed at a time, and take turns.
+        """Emit the elements of a flow, each when there is room. Several flows may be fed at a time. They take turns.
 
         Raises the failure of the flow, which does not end the hub, and HubClosedError if the hub has ended.
         """
@@ -116,11 +116,11 @@ class Hub(Generic[T]):
         await flow.for_each(self.emit)
 
     def complete(self) -> None:
-        """End the hub, behind the elements that are kept; from any thread. Once it has ended nothing is done."""
+        """End the hub, after the kept elements. Call it on any thread. A second call does nothing."""
         self._emission.close(None)
 
     def error(self, error: BaseException) -> None:
-        """End the hub with a failure, after the elements that are kept; from any thread. After its end the error goes to the hook."""
+        """End the hub with a failure, after the kept elements; from any thread. Later errors go to the hook."""
         if not isinstance(error, BaseException):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
             raise TypeError(f"error() takes an exception, not {type(error).__name__}")
         self._emission.close(error)
@@ -129,31 +129,31 @@ class Hub(Generic[T]):
 
     @property
     def flow(self) -> Flow[T]:
-        """The flow of what is emitted from now on, behind the replay."""
+        """The flow of the replay and then of the elements that are emitted from now on."""
         source = HubFlow(self._emission, self._emission.lag, self._prefetch)
         return Read(Nodes(Placed(source, calling_line())))
 
     def subscribe(self, subscriber: Subscriber[T]) -> None:
-        """Have somebody subscribe to the `flow`."""
+        """Subscribe ``subscriber`` to the `flow`."""
         self.flow.subscribe(subscriber)
 
     @property
     def subscribers(self) -> int:
-        """How many there are."""
+        """The number of subscribers."""
         return self._emission.log.readers
 
     def snapshot(self) -> SharedSnapshot:
-        """Look at how much has been emitted and is kept, and how far each subscriber is behind; from any thread, at any time."""
+        """Return how much has been emitted and is kept, and how far behind each subscriber is; from any thread."""
         return self._emission.look()
 
     async def __aenter__(self) -> Hub[T]:
-        """Give the hub, to be ended behind the block."""
+        """Return the hub. It is ended after the block."""
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Complete, or fail with what the block raises."""
+        """Complete, or fail with the exception of the block."""
         self._emission.close(error)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""A flow that has a flow of its own for each key."""
+"""A flow with operators that work on each key separately."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ V = TypeVar("V")
 
 @frozen(repr=False, eq=False)
 class KeyedFlow(Generic[K_co, T_co]):
-    """The result of ``Flow.group_by_key``: operators that work on the elements of each key as on a flow of their own.
+    """The result of ``Flow.group_by_key``: operators that work on the elements of each key as on a flow of its own.
 
-    ``pairs``, ``count``, ``fold``, ``reduce`` and ``join`` make a flow of it again, of pairs ``(key, value)``. On the event
-    loop a value comes as soon as its key has it. On Spark the keys come one after another, in no order.
-    Demand: one element of the flow after another, as long as the operators have nothing to give. Each key keeps the
-    state of its operators.
-    Errors: those of the functions, with a note that names the operator and the key. The arguments that the operators of
-    a ``Flow`` refuse are refused here too.
+    ``pairs``, ``count``, ``fold``, ``reduce`` and ``join`` return a flow of pairs ``(key, value)``. On the event loop a
+    value comes as soon as its key has it. On Spark the keys come one after another, in no order.
+    Demand: elements of the flow are requested one at a time, until the operators emit one. Each key keeps the state of
+    its operators.
+    Errors: those of the functions, with a note that names the operator and the key. The operators refuse the same
+    arguments as those of a ``Flow``.
     (Spark: ``KeyValueGroupedDataset``; Flink: ``KeyedStream``.)
 
     >>> from reactive_aio import Flow
@@ -44,7 +44,7 @@ class KeyedFlow(Generic[K_co, T_co]):
     _flow: Flow[Any]
     _stage: GroupByKey
     _chain: Flow[T_co]
-    """The operators for each key, behind a source that stands for its elements."""
+    """The operators for each key, after a source that stands for its elements."""
 
     def map(self, fn: Callable[[T_co], U]) -> KeyedFlow[K_co, U]:
         """Apply ``fn`` to each element, as ``Flow.map`` does."""
@@ -59,9 +59,9 @@ class KeyedFlow(Generic[K_co, T_co]):
     @overload
     def scan(self, fn: Callable[[A, T_co], A], initial: A) -> KeyedFlow[K_co, A]: ...
     def scan(self, fn: Callable[[Any, T_co], Any], initial: Any = MISSING) -> KeyedFlow[K_co, Any]:
-        """Give every intermediate value of a reduction, ``initial`` first if it is given, as ``Flow.scan`` does.
+        """Emit every intermediate value of a reduction, ``initial`` first if given, as ``Flow.scan`` does.
 
-        All keys begin with the same ``initial``: let ``fn`` give a new value rather than change it.
+        All keys begin with the same ``initial``, so ``fn`` must return a new value and not change it.
 
         >>> from reactive_aio import Flow
         >>> Flow.of(1, 2, 3, 4).group_by_key(lambda n: n % 2).scan(max).pairs().run_sync()
@@ -70,25 +70,25 @@ class KeyedFlow(Generic[K_co, T_co]):
         return self._with(self._chain.scan(fn, initial))
 
     def pairwise(self) -> KeyedFlow[K_co, tuple[T_co, T_co]]:
-        """Give each element with the one before it, as ``Flow.pairwise`` does."""
+        """Emit each element with the one before it, as ``Flow.pairwise`` does."""
         return self._with(self._chain.pairwise())
 
     def buffer(self, size: int) -> KeyedFlow[K_co, list[T_co]]:
-        """Give lists of ``size`` elements, the last of a key with what is left, as ``Flow.buffer`` does."""
+        """Emit lists of ``size`` elements, as ``Flow.buffer`` does. The last list of a key may be shorter."""
         return self._with(self._chain.buffer(size))
 
     def buffer_until_changed(
         self, key: Callable[[T_co], Any] | None = None, *, max_size: int = 65_536
     ) -> KeyedFlow[K_co, list[T_co]]:
-        """Give lists of elements that follow each other and are equal, as ``Flow.buffer_until_changed`` does."""
+        """Emit lists of elements that follow each other and are equal, as ``Flow.buffer_until_changed`` does."""
         return self._with(self._chain.buffer_until_changed(key, max_size=max_size))
 
     def take(self, n: int) -> KeyedFlow[K_co, T_co]:
-        """Keep the first ``n`` elements of each key. The others are read all the same."""
+        """Keep the first ``n`` elements of each key. The others are still read."""
         return self._with(self._chain.take(n))
 
     def top_k(self, k: int, *, key: Callable[[T_co], Any] | None = None) -> KeyedFlow[K_co, list[T_co]]:
-        """Give a list of the ``k`` greatest elements of each key, the greatest first, as ``Flow.top_k`` does.
+        """Emit a list of the ``k`` greatest elements of each key, the greatest first, as ``Flow.top_k`` does.
 
         >>> from reactive_aio import Flow
         >>> Flow.of(1, 2, 3, 4, 5).group_by_key(lambda n: n % 2).top_k(2).pairs().run_sync()
@@ -100,14 +100,14 @@ class KeyedFlow(Generic[K_co, T_co]):
         return self._with(self._chain.then(TopK(k, key)))
 
     def count(self) -> Flow[tuple[K_co, int]]:
-        """Give the number of elements of each key."""
+        """Emit the number of elements of each key."""
         return self._with(self._chain.then(Count())).pairs()
 
     def fold(self, fn: Callable[[A, T_co], A], initial: A, *, any_order: bool = False) -> Flow[tuple[K_co, A]]:
         """Combine the elements of each key into one value, from the left, beginning with ``initial``.
 
-        All keys begin with the same ``initial``: let ``fn`` give a new value rather than change it. With
-        ``any_order`` you say that the order of the elements makes no difference, and Spark needs no ``order_by``.
+        All keys begin with the same ``initial``, so ``fn`` must return a new value and not change it. Pass
+        ``any_order=True`` if the order of the elements makes no difference. Then Spark needs no ``order_by``.
 
         >>> from reactive_aio import Flow
         >>> Flow.of(1, 2, 3, 4).group_by_key(lambda n: n % 2).fold(lambda total, n: total + n, 10).run_sync()
@@ -123,7 +123,7 @@ class KeyedFlow(Generic[K_co, T_co]):
         return self._folded(Reduce(fn), "reduce", any_order)
 
     def pairs(self) -> Flow[tuple[K_co, T_co]]:
-        """Give what the operators make of each key as a flow of pairs ``(key, value)``."""
+        """Emit the results of the operators as a flow of pairs ``(key, value)``."""
         return self._flow.then(self._grouped)
 
     @overload
@@ -139,17 +139,18 @@ class KeyedFlow(Generic[K_co, T_co]):
         self, other: KeyedFlow[Any, V], *, how: Literal["outer"], max_size: int = 65_536
     ) -> Flow[tuple[K_co, tuple[T_co | None, V | None]]]: ...
     def join(self, other: KeyedFlow[Any, V], *, how: str = "inner", max_size: int = 65_536) -> Flow[tuple[K_co, Any]]:
-        """Give each element with each element of ``other`` that has the same key, as ``(key, (element, other element))``.
+        """Emit ``(key, (element, other element))`` for each pair of elements with the same key.
 
-        With ``how="left"`` an element without a partner comes with None. With ``"outer"`` those of ``other`` do too.
-        The join reads ``other`` to its end first, and holds its elements: at most ``max_size`` of a key. Then it reads this
-        flow, and pairs each element with the held ones of its key. The operators of both sides run before that.
-        Demand: one element of ``other`` after another to its end, then one of this flow after another.
+        With ``how="left"`` an element without a partner comes with None. With ``"outer"`` so do elements of ``other``.
+        The join reads ``other`` to its end first, and holds its elements: at most ``max_size`` of a key. Then it reads
+        this flow, and pairs each element with the held ones of its key. The operators of both sides run before that.
+        Demand: elements are requested one at a time, first from ``other`` to its end, then from this flow.
         Errors: LimitExceededError for more than ``max_size`` elements of one key in ``other``, and for too many keys. The join
         counts the keys of both flows together. Its limit is the larger ``max_keys`` of the two calls of ``group_by_key``.
         Another object than a KeyedFlow is refused with TypeError, and another ``how`` with ValueError.
-        Spark: where both flows are on Spark, both are shuffled by key in one plan. A task holds the elements of ``other``
-        for one key at a time. For a small table Spark's own join is faster: ``flow.to_frame(...).join(broadcast(table), ...)``.
+        Spark: if both flows are on Spark, both are shuffled by key in one plan. A task holds the elements of ``other``
+        for one key at a time. For a small table Spark's own join is faster: ``flow.to_frame(...).join(broadcast(table),
+        ...)``.
         (Spark: ``RDD.join``; SQL: ``JOIN``; Kafka Streams: a join of a stream and a table.)
 
         >>> from reactive_aio import Flow

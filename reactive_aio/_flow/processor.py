@@ -1,4 +1,4 @@
-"""A chain of operators as a Processor, to stand between a publisher and a subscriber of somebody else's."""
+"""A chain of operators as a Processor, between a publisher and a subscriber of other libraries."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 def processor(chain: Callable[[Flow[T]], Flow[R]], *, lag: int | None = None) -> Processor[T, R]:
-    """Make a Processor of a chain of operators: it subscribes to a publisher, and publishes what the chain makes of it.
+    """Turn a chain of operators into a Processor. It subscribes to a publisher, and publishes the chain's elements.
 
-    It takes one publisher and one subscriber, in either order. Each further subscription is cancelled, each further
+    It takes one publisher and one subscriber, in either order. Each further subscription is cancelled. Each further
     subscriber is refused with SourceConsumedError. With a ``lag`` it takes any number of subscribers, as `Flow.share`
-    does. The slowest lets the others be so many elements ahead, and a subscriber that comes behind the end is given the
+    does. The fastest may be that many elements ahead of the slowest. A subscriber that comes after the end gets the
     end. None is refused at both edges (rule 2.13).
 
-    Demand: what the chain asks for. Nothing is buffered but in the operators that say so.
-    Errors: those of upstream go through the chain, which may recover; those of its functions cancel upstream. An object
-    that is no function from flow to flow is refused with TypeError at once.
-    Cancel: passed on to upstream, by the last of several subscribers, also when it comes before upstream does.
+    Demand: that of the chain. Only operators that say so buffer elements.
+    Errors: a failure of upstream goes through the chain, which may recover. An exception of its functions cancels
+    upstream. An argument that is not a function from flow to flow is refused with TypeError at once.
+    Cancel: the last subscriber cancels upstream, also before upstream has subscribed.
     (Akka Streams: ``toProcessor``.)
 
     >>> import asyncio
@@ -68,15 +68,15 @@ class Upstream:
     processor: FlowProcessor[Any, Any]
 
     def subscribe(self, listener: Subscriber[Any]) -> None:
-        """Have the flow's subscriber listen."""
+        """Subscribe the flow's subscriber."""
         self.processor.listen(listener)
 
 
 @define(eq=False)
 class FlowProcessor(Processor[T_contra, R_co], Here):
-    """Where a publisher and a flow meet, in either order.
+    """Connects a publisher and a flow, in either order.
 
-    The publisher may speak on any thread. ``_listener``, the flow's own subscriber, posts all signals to its region
+    The publisher may signal on any thread. ``_listener``, the flow's own subscriber, posts all signals to its region
     . So it may be called with the lock held, which keeps what came before it in front of what comes after.
     The lock is reentrant because a region whose loop has ended is over at once.
     """
@@ -90,7 +90,7 @@ class FlowProcessor(Processor[T_contra, R_co], Here):
     _lock: threading.RLock = field(init=False, factory=threading.RLock)
     _subscription: Subscription | None = field(init=False, default=None)
     _ended: bool = field(init=False, default=False)
-    """Whether the publisher has ended before anybody listened."""
+    """Whether the publisher has ended before the flow subscribed."""
     _error: BaseException | None = field(init=False, default=None)
     _listener: Subscriber[T_contra] | None = field(init=False, default=None)
     _read: bool = field(init=False, default=False)
@@ -115,7 +115,7 @@ class FlowProcessor(Processor[T_contra, R_co], Here):
             let_go(subscription)
 
     def on_next(self, item: T_contra) -> None:
-        """Pass an element on. Where nobody listens, none was requested."""
+        """Pass an element on. Without a subscriber none was requested."""
         listener = self._listener
         if listener is not None:
             listener.on_next(item)
@@ -130,13 +130,13 @@ class FlowProcessor(Processor[T_contra, R_co], Here):
                 let_go(subscription)
 
     def on_error(self, error: BaseException) -> None:
-        """Pass the failure on, or keep it for who comes."""
+        """Pass the failure on, or keep it for the subscriber."""
         if error is None:  # pyright: ignore[reportUnnecessaryComparison] - the other side may break it
             raise TypeError(f"on_error(None) from a publisher: {quote('2.13')}")
         self._over(error)
 
     def on_complete(self) -> None:
-        """Pass the end on, or keep it for who comes."""
+        """Pass the end on, or keep it for the subscriber."""
         self._over(None)
 
     def _over(self, error: BaseException | None) -> None:
@@ -153,7 +153,7 @@ class FlowProcessor(Processor[T_contra, R_co], Here):
     # -- the Publisher of the subscriber
 
     def subscribe(self, subscriber: Subscriber[R_co]) -> None:
-        """Serve one subscriber. Its signals come where the last region of the chain runs."""
+        """Serve one subscriber. It gets its signals on the loop of the chain's last region."""
         from .._runtime.ends import subscribe
 
         if self.flow is None:
@@ -173,7 +173,7 @@ class FlowProcessor(Processor[T_contra, R_co], Here):
     # -- the ends of the chain
 
     def listen(self, listener: Subscriber[T_contra]) -> None:
-        """Take the flow's subscriber, and tell it what has come before it."""
+        """Take the flow's subscriber, and pass it the earlier signals."""
         with self._lock:
             if self._read:
                 raise SourceConsumedError(
@@ -191,7 +191,7 @@ class FlowProcessor(Processor[T_contra, R_co], Here):
             self._listener = listener
 
     def leave(self) -> None:
-        """Take note, on any thread, that the stream downstream is over: see to what nobody has listened to."""
+        """Note, on any thread, that the stream downstream is over. Without a subscriber, cancel and report."""
         with self._lock:
             self._left = True
             unheard = self._listener is None

@@ -1,4 +1,4 @@
-"""The ends that make one value of a flow."""
+"""The ends that turn a flow into one value."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ V = TypeVar("V")
 
 @cache
 def _engine() -> ModuleType:
-    """Return the module of the ends on asyncio, which an import of its own for each end would take a microsecond to find."""
+    """Return the module of the ends on asyncio. It is cached, because an import would cost each end a microsecond."""
     from .._runtime import ends
 
     return ends
 
 
 class Reductions(Fluent[T_co]):
-    """The ends that make one value of a flow.
+    """The ends that turn a flow into one value.
 
-    Elements that an end keeps as they came go to ``hooks.on_discard`` when the flow fails or the wait is cancelled.
-    Values that functions have made of them, as those of `reduce` and `collect`, do not.
+    When the flow fails or the wait is cancelled, the elements that an end keeps go to ``hooks.on_discard``. Values that
+    functions have made of them, as for `reduce` and `collect`, do not.
     """
 
     __slots__ = ()
 
     async def to_set(self) -> set[T_co]:
-        """Give the different elements.
+        """Return the set of the elements.
 
-        Demand: unbounded. The set is the caller's to bound, for instance by ``take``.
+        Demand: unbounded. Put ``take`` before it to bound the set.
         Errors: TypeError for an element that can't be hashed.
         Spark: in parts; only different elements of each partition leave the workers.
         (Kotlin: ``toSet``; RxPY: ``to_set``.)
@@ -63,11 +63,12 @@ class Reductions(Fluent[T_co]):
     async def to_dict(
         self, key: Callable[[Any], Any] | None = None, *, value: Callable[[Any], Any] | None = None
     ) -> dict[Any, Any]:
-        """Give the elements by ``key``, or ``value(item)`` instead of them; without functions, of a flow of pairs.
+        """Return a dict from ``key(item)`` to ``value(item)`` or the element. Without functions the elements are pairs.
 
         Of several elements with one key the last counts, as in ``dict``.
-        Demand: unbounded. The dict is the caller's to bound, for instance by ``take``.
-        Errors: what a function raises. An ``async def``, and a ``value`` without a ``key``, is refused with TypeError.
+        Demand: unbounded. Put ``take`` before it to bound the dict.
+        Errors: exceptions of the functions. An ``async def``, and a ``value`` without a ``key``, is refused with
+        TypeError.
         Spark: in parts. Only the latest value for each key leaves a partition.
         (Reactor: ``collectMap``; RxJava: ``toMap``; RxPY: ``to_dict``.)
 
@@ -92,11 +93,11 @@ class Reductions(Fluent[T_co]):
     @overload
     async def single(self, default: D) -> T_co | D: ...
     async def single(self, default: Any = MISSING) -> Any:
-        """Give the only element.
+        """Return the only element.
 
         Demand: two elements.
-        Errors: LimitExceededError at a second element; EmptyFlowError without one, unless a default is given.
-        Spark: in parts. No task gives more than two elements.
+        Errors: LimitExceededError at a second element; EmptyFlowError without an element, unless a default is given.
+        Spark: in parts. No task emits more than two elements.
         (Reactor, RxJava, Kotlin: ``single``.)
 
         >>> import asyncio
@@ -113,12 +114,12 @@ class Reductions(Fluent[T_co]):
     @overload
     async def element_at(self, index: int, *, default: D) -> T_co | D: ...
     async def element_at(self, index: int, *, default: Any = MISSING) -> Any:
-        """Give the element with a number, counted from 0, and cancel the source.
+        """Return the element at a position, counted from 0, and cancel the source.
 
-        Demand: the elements up to and with it.
-        Errors: EmptyFlowError where there are not so many, unless a default is given. A negative ``index`` is refused
-        with ValueError.
-        Spark: in parts. No task goes further than the element would be.
+        Demand: the elements up to and including it.
+        Errors: EmptyFlowError if there are fewer, unless a default is given. A negative ``index`` is refused with
+        ValueError.
+        Spark: in parts. No task reads beyond the position.
         (Reactor, RxJava: ``elementAt``.)
 
         >>> import asyncio
@@ -141,12 +142,12 @@ class Reductions(Fluent[T_co]):
     @overload
     async def sum(self, start: D) -> D: ...
     async def sum(self, start: Any = 0) -> Any:
-        """Give the sum of the elements, added to ``start`` from the left, as the builtin ``sum`` does.
+        """Return the sum of the elements, added to ``start`` from the left, as the builtin ``sum`` does.
 
         Demand: unbounded. One value is kept.
-        Errors: TypeError where there is no such sum.
-        Spark: in parts, where ``start`` is a number. The sums of the partitions are added in their order. The result
-        must not depend on how elements are grouped: floats differ in the last digits from a sum in one go.
+        Errors: TypeError for elements that can't be added.
+        Spark: in parts, if ``start`` is a number. The sums of the partitions are added in their order. The result must
+        not depend on how elements are grouped. Sums of floats may differ in the last digits.
         (RxPY, reactor-extra: ``sum``.)
 
         >>> import asyncio
@@ -163,10 +164,10 @@ class Reductions(Fluent[T_co]):
     @overload
     async def min(self, *, key: Callable[[T_co], Any] | None = None, default: D) -> T_co | D: ...
     async def min(self, *, key: Callable[[T_co], Any] | None = None, default: Any = MISSING) -> Any:
-        """Give the least element, by itself or by its ``key``; of several the first.
+        """Return the least element, or the one with the least ``key``. Of equal ones it is the first.
 
         Demand: unbounded. One element is kept.
-        Errors: EmptyFlowError without an element, unless a default is given; what ``key`` raises. An ``async def`` is
+        Errors: EmptyFlowError without an element, unless a default is given; an exception of ``key``. An ``async def`` is
         refused with TypeError.
         Spark: in parts. The least of each partition leaves it, and ``key`` is called for it here once more.
         (RxPY, reactor-extra: ``min``.)
@@ -187,10 +188,10 @@ class Reductions(Fluent[T_co]):
     @overload
     async def max(self, *, key: Callable[[T_co], Any] | None = None, default: D) -> T_co | D: ...
     async def max(self, *, key: Callable[[T_co], Any] | None = None, default: Any = MISSING) -> Any:
-        """Give the greatest element, by itself or by its ``key``; of several the first.
+        """Return the greatest element, or the one with the greatest ``key``. Of equal ones it is the first.
 
         Demand: unbounded. One element is kept.
-        Errors: EmptyFlowError without an element, unless a default is given; what ``key`` raises. An ``async def`` is
+        Errors: EmptyFlowError without an element, unless a default is given; an exception of ``key``. An ``async def`` is
         refused with TypeError.
         Spark: in parts. The greatest of each partition leaves it, and ``key`` is called for it here once more.
         (RxPY, reactor-extra: ``max``.)
@@ -207,13 +208,14 @@ class Reductions(Fluent[T_co]):
         return self._or_empty("max", await self._value(Max(key), default))
 
     async def top_k(self, k: int, *, key: Callable[[T_co], Any] | None = None) -> list[T_co]:
-        """Give the ``k`` greatest elements, by themselves or by their ``key``, the greatest first; of equal ones the first.
+        """Return the ``k`` greatest elements, by themselves or by their ``key``, the greatest first.
 
-        As ``heapq.nlargest`` does, of elements in a total order: a NaN makes the result depend on how it comes.
+        It is ``heapq.nlargest``: of equal elements the first counts. With a NaN the result depends on the order of the
+        elements.
         Demand: unbounded. About twice ``k`` elements are kept.
-        Errors: what ``key`` or a comparison raises. A negative ``k`` is refused with ValueError, an ``async def`` with
-        TypeError.
-        Spark: in parts; only the greatest of each partition leave the workers. ``key`` is called for those here once
+        Errors: an exception of ``key`` or of a comparison. A negative ``k`` is refused with ValueError, an ``async
+        def`` with TypeError.
+        Spark: in parts. Only the greatest of each partition leave the workers. ``key`` is called for those here once
         more.
         (Mutiny: ``TopOperator``; Spark: ``RDD.top``.)
 
@@ -230,12 +232,12 @@ class Reductions(Fluent[T_co]):
         return await self._value(TopK(k, key), [], gathered=True)
 
     async def to_sorted_list(self, *, key: Callable[[T_co], Any] | None = None, reverse: bool = False) -> list[T_co]:
-        """Give all elements in order, by themselves or by their ``key``, as the builtin ``sorted`` does.
+        """Return all elements in order, compared by ``key`` if given, as the builtin ``sorted`` does.
 
-        Demand: unbounded. The list is the caller's to bound, for instance by ``take``.
-        Errors: what ``key`` or a comparison raises. An ``async def`` is refused with TypeError.
-        Spark: in parts. Each partition is sorted in the workers, and what comes of them merged here, where ``key`` is
-        called once more.
+        Demand: unbounded. Put ``take`` before it to bound the list.
+        Errors: an exception of ``key`` or of a comparison. An ``async def`` is refused with TypeError.
+        Spark: in parts. Each partition is sorted in a worker. The partitions are merged here, and ``key`` is called
+        once more.
         (Reactor: ``collectSortedList``; RxJava: ``toSortedList``.)
 
         >>> import asyncio
@@ -251,10 +253,10 @@ class Reductions(Fluent[T_co]):
         return await self._value(ToSortedList(key, reverse), [], gathered=True)
 
     async def count_by_key(self, key: Callable[[T_co], K]) -> dict[K, int]:
-        """Give the number of elements of each key, in the order in which the keys came.
+        """Return the number of elements of each key, in the order in which the keys came.
 
         Demand: unbounded. A number is kept for each key.
-        Errors: what ``key`` raises; TypeError for a key that can't be hashed. An ``async def`` is refused with
+        Errors: an exception of ``key``; TypeError for a key that can't be hashed. An ``async def`` is refused with
         TypeError.
         Spark: in parts. Each partition is counted in the workers.
         (Spark: ``countByKey``; Kotlin: ``groupingBy().eachCount()``; the builtin ``collections.Counter``.)
@@ -279,12 +281,12 @@ class Reductions(Fluent[T_co]):
     ) -> dict[K, A]:
         """Combine the elements of each key into one value, from the left, beginning with ``initial``.
 
-        ``initial`` is shared by all keys: let ``fn`` give a new value rather than change it. ``combine``, if it is given, makes one value of
-        those of two stretches of the stream that follow each other. Each stretch has begun with ``initial``.
+        All keys begin with the same ``initial``, so ``fn`` must return a new value and not change it. ``combine``, if
+        given, combines the values of two consecutive parts of the stream. Each part began with ``initial``.
         Demand: unbounded. A value is kept for each key.
-        Errors: what a function raises; TypeError for a key that can't be hashed. An ``async def`` is refused with
+        Errors: exceptions of the functions; TypeError for a key that can't be hashed. An ``async def`` is refused with
         TypeError.
-        Spark: in parts with ``combine``, which puts the values of the partitions together; else runs after the boundary.
+        Spark: in parts with ``combine``, which combines the values of the partitions. Else it runs after the boundary.
         (Spark: ``aggregateByKey``, ``reduceByKey``; Kotlin: ``groupingBy().fold``.)
 
         >>> import asyncio
@@ -299,11 +301,11 @@ class Reductions(Fluent[T_co]):
         return await self._value(ReduceByKey(key, fn, initial, combine), {})
 
     async def all(self, predicate: Callable[[T_co], object]) -> bool:
-        """Tell whether ``predicate`` is true of every element; cancel the source at the first for which it is not.
+        """Return whether ``predicate`` is true for every element. Cancel the source at the first for which it is not.
 
-        Demand: one element after another; of no element it is true.
-        Errors: what ``predicate`` raises. An ``async def`` is refused with TypeError.
-        Spark: in parts. Each task tells of its partition.
+        Demand: one element after another. The result for an empty flow is True.
+        Errors: an exception of ``predicate``. An ``async def`` is refused with TypeError.
+        Spark: in parts. Each task answers for its partition.
         (Reactor, RxJava: ``all``; Pekko: ``forall``.)
 
         >>> import asyncio
@@ -317,11 +319,11 @@ class Reductions(Fluent[T_co]):
         return await self._value(All(predicate), True)
 
     async def any(self, predicate: Callable[[T_co], object]) -> bool:
-        """Tell whether ``predicate`` is true of some element; cancel the source at the first for which it is.
+        """Return whether ``predicate`` is true for some element. Cancel the source at the first for which it is.
 
-        Demand: one element after another; of no element it is not true.
-        Errors: what ``predicate`` raises. An ``async def`` is refused with TypeError.
-        Spark: in parts. Each task tells of its partition.
+        Demand: one element after another. The result for an empty flow is False.
+        Errors: an exception of ``predicate``. An ``async def`` is refused with TypeError.
+        Spark: in parts. Each task answers for its partition.
         (Reactor, RxJava: ``any``; Pekko: ``exists``.)
 
         >>> import asyncio
@@ -335,11 +337,11 @@ class Reductions(Fluent[T_co]):
         return await self._value(AnyOf(predicate), False)
 
     async def contains(self, value: object) -> bool:
-        """Tell whether an element equals ``value``; cancel the source at the first that does.
+        """Return whether an element equals ``value``. Cancel the source at the first that does.
 
         Demand: one element after another.
-        Errors: what a comparison raises.
-        Spark: in parts. Each task tells of its partition.
+        Errors: an exception of a comparison.
+        Spark: in parts. Each task answers for its partition.
         (RxJava, RxPY: ``contains``; Reactor: ``hasElement``.)
 
         >>> import asyncio
@@ -352,11 +354,11 @@ class Reductions(Fluent[T_co]):
         return await self._value(Contains(value), False)
 
     async def is_empty(self) -> bool:
-        """Tell whether there is no element; cancel the source at the first.
+        """Return whether the flow is empty. Cancel the source at the first element.
 
         Demand: one element.
         Errors: those of the flow.
-        Spark: in parts. Each task tells of its partition.
+        Spark: in parts. Each task answers for its partition.
         (RxJava, RxPY: ``isEmpty``; Reactor: ``hasElements``, the other way round.)
 
         >>> import asyncio
@@ -369,7 +371,7 @@ class Reductions(Fluent[T_co]):
         return await self._value(IsEmpty(), True)
 
     async def drain(self) -> None:
-        """Run the flow to its end for its effects, and keep nothing.
+        """Run the flow to its end for its effects, and return nothing.
 
         Demand: unbounded.
         Errors: those of the flow.

@@ -1,4 +1,4 @@
-"""For connectors: what is there at once, without a coroutine for each element, or as one row for one call of the system."""
+"""For connectors: the elements that are there, without a coroutine for each, or as one row for one system call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T_co = TypeVar("T_co", covariant=True)
 async def for_each_row(
     flow: Flow[T], fn: Callable[[list[T]], Awaitable[object]], weigh: Callable[[T], int], most: int, end: object
 ) -> None:
-    """Await ``fn`` for rows: an element, and those behind it that are there at once, as long as the row weighs less than ``most``.
+    """Await ``fn`` for rows: an element and the next ones that are there, as long as the row weighs less than ``most``.
 
     ``end`` is the function that errors name.
     """
@@ -26,11 +26,11 @@ async def for_each_row(
 
 
 class Ready(Protocol[T_co]):
-    """Gives what is there at once."""
+    """Returns elements that are there, without a wait."""
 
     @property
     def poll(self) -> Callable[[], T_co | Any]:
-        """Give a function that returns the next element, or NOTHING if that needs a wait."""
+        """Return a function that returns the next element, or NOTHING if that needs a wait."""
         ...
 
 
@@ -38,12 +38,12 @@ class Never:
     """For an iterator that has only `anext`."""
 
     def poll(self) -> Any:
-        """Give nothing."""
+        """Return NOTHING."""
         return NOTHING
 
 
 def readily(items: AsyncIterator[T]) -> Ready[T]:
-    """Return what gives the next element of an iterator if that needs no wait; else `anext` has it."""
+    """Return an object whose ``poll`` returns the next element of an iterator, if that needs no wait."""
     ready: Ready[T] = getattr(items, "steps", NEVER)
     return ready
 

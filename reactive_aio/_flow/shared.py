@@ -18,16 +18,16 @@ T_co = TypeVar("T_co", covariant=True)
 
 @frozen(repr=False, eq=False)
 class Read(Flow[T_co]):
-    """A flow that several read, with nothing behind it: who iterates over it takes the elements in its own task."""
+    """A shared flow without further operators. A task that iterates over it takes the elements itself."""
 
     def __aiter__(self) -> FlowIterator[T_co]:
-        """Iterate over a subscription of its own, asking for one element at a time, or with a prefetch ahead."""
+        """Subscribe and iterate over the elements, requesting one at a time, or ``prefetch`` ahead."""
         from ..operators.sharing.iterating import Iterating
 
         return Iterating.over(self)
 
     def open(self) -> AbstractAsyncContextManager[FlowIterator[T_co]]:
-        """Subscribe for the length of an ``async with`` block. Behind it all has been cleaned up."""
+        """Subscribe for the length of an ``async with`` block. When the block has ended, all cleanup is done."""
         from ..operators.sharing.iterating import Opened
 
         return Opened(self)
@@ -35,12 +35,12 @@ class Read(Flow[T_co]):
 
 @frozen(repr=False, eq=False)
 class Shared(Read[T_co]):
-    """A flow that is run once for all who subscribe meanwhile, made by `Flow.share`.
+    """A flow that is run once for all its subscribers, made by `Flow.share`.
 
-    `async with` holds its run open, also while there is no subscriber. The run begins at once, on the running loop and in
-    the current context. It requests nothing before a subscriber does. After a time without subscribers, the next one
-    begins with the first element that none has had. At the end of the block the run is cancelled and cleaned up.
-    Subscribers that still read get the elements that are kept for them, and then fail with SourceCancelledError.
+    `async with` holds its run open, also while there is no subscriber. The run begins at once, on the running loop and
+    in the current context. It requests nothing before a subscriber does. After a time without subscribers, the next one
+    begins with the first element that no subscriber has had. At the end of the block the run is cancelled and cleaned
+    up. Subscribers that still read get the elements that are kept for them, and then fail with SourceCancelledError.
 
     >>> import asyncio
     >>> from reactive_aio import Flow
@@ -55,12 +55,12 @@ class Shared(Read[T_co]):
 
     @property
     def subscribers(self) -> int:
-        """How many there are of the run that may be joined."""
+        """The number of subscribers of the current run."""
         run = self._sharing.current
         return 0 if run is None else run.log.readers
 
     def snapshot(self) -> SharedSnapshot:
-        """Look at how much has been made and is kept, and how far each subscriber is behind; from any thread, at any time."""
+        """Return how much has been emitted and is kept, and how far behind each subscriber is; from any thread."""
         run = self._sharing.current
         return SharedSnapshot(0, 0, ()) if run is None else run.look()
 

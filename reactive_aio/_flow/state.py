@@ -14,12 +14,13 @@ T = TypeVar("T")
 
 
 class State(Generic[T]):
-    """A value that a program sets on any thread, and a flow of it: each subscriber is given the latest value when it asks.
+    """A value that a program sets on any thread, and a flow of it: each request gets the latest value.
 
-    One who comes is given the value first, and then each time what it was set to most lately. Values between these are not kept for
-    anybody, so a slow subscriber holds nobody up. With ``distinct=True`` a value that is equal to the one that there is changes nothing.
-    Demand: one value for each that is asked for, when there is a new one. Nothing is kept but the latest.
-    Errors: `set` raises RuntimeError when the state has been closed, and, where it is distinct, what comparing the values raises.
+    A new subscriber gets the current value first, and later, for each request, the latest new value. Values in between
+    are not kept, so a slow subscriber holds nobody up. With ``distinct=True`` setting an equal value changes nothing.
+    Demand: one value for each request, when there is a new one. Only the latest value is kept.
+    Errors: `set` raises RuntimeError when the state has been closed. If it is distinct, `set` also raises errors of the
+    comparison.
     (Kotlin: ``MutableStateFlow``; RxJava, RxPY: ``BehaviorSubject``, with demand.)
 
     >>> import asyncio
@@ -50,17 +51,17 @@ class State(Generic[T]):
         return value
 
     def set(self, value: T) -> None:
-        """Replace the value; from any thread."""
+        """Replace the value. Call it on any thread."""
         if not (self._distinct and (value is self.value or value == self.value)):
             self._latest.put(value)
 
     def close(self) -> None:
-        """End the flow, behind the value that there is; from any thread."""
+        """End the flow, after the current value. Call it on any thread."""
         self._latest.close()
 
     @property
     def flow(self) -> Flow[T]:
-        """The value that there is, and those that follow it."""
+        """The flow of the current value and those that follow it."""
         return Flow(Nodes(Placed(StateFlow(self._latest), calling_line())))
 
     def __repr__(self) -> str:

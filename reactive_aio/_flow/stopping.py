@@ -1,7 +1,7 @@
-"""Stopping a service: its sources give nothing more, and what they have given is finished.
+"""Stopping a service: its sources emit nothing more, and the elements that they have emitted are finished.
 
-The sources of a flow are told, not its end. So what waits in a buffer, on another thread or in a function that is awaited is
-still worked on, and the flow then completes by itself.
+The stop goes to the sources of a flow, not to its end. So elements in a buffer, on another thread or in an awaited
+function are still processed, and then the flow completes.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ TOO_LATE: Final = "after the signal to stop, and was cancelled. Raise grace= to 
 async def run_until(
     condition: Condition, grace: float, method: str, flow: Flow[T], end: Callable[[Flow[T]], Awaitable[None]]
 ) -> None:
-    """Await an end of a flow; stop the flow when the condition says so, and cancel it ``grace`` seconds later."""
+    """Await an end of a flow. Stop the flow when the condition is met, and cancel it ``grace`` seconds later."""
     stop, limit = Stop(), asyncio.timeout(None)
     watch = Watch(condition, stop, limit, grace)
     try:
@@ -77,19 +77,19 @@ async def run_until(
 
 @define(eq=False)
 class Watch:
-    """Waits for a condition, beside an end, and then has the flow stop within a limit of time."""
+    """Waits for a condition, beside an end, and then stops the flow within a time limit."""
 
     condition: Condition
     stop: Stop
     limit: asyncio.Timeout
     grace: float
     left: bool = field(init=False, default=False)
-    """Whether the flow has ended, so that a cancel is that of the end."""
+    """Whether the flow has ended, so that a cancel comes from the end."""
     failures: list[BaseException] = field(init=False, factory=list[BaseException])
     """The error of the condition or its cleanup, if there is one."""
 
     async def run(self) -> None:
-        """Wait, to the end of the cleanup where it is cancelled."""
+        """Wait. If cancelled, wait for the end of the cleanup."""
         try:
             await _holds(self.condition)
         except FAILURES as error:
@@ -115,16 +115,16 @@ async def _holds(condition: Condition) -> None:
 
 @define(eq=False)
 class Stop:
-    """Tells the sources of one subscription to give nothing more. They may be on any thread."""
+    """Stops the sources of one subscription, so that they emit nothing more. They may be on any thread."""
 
     requested: bool = field(init=False, default=False)
     emitters: WeakSet[Emitter[Any]] = field(init=False, factory=WeakSet[Emitter[Any]])
-    """Of callbacks: they complete behind what waits there."""
+    """The sources of callbacks. They complete after the waiting elements."""
     _lock: Lock = field(init=False, factory=Lock)
     _waiting: set[asyncio.Future[None]] = field(init=False, factory=set[asyncio.Future[None]])
 
     def request(self) -> None:
-        """Tell them."""
+        """Stop the sources."""
         with self._lock:
             self.requested = True
             waiting, self._waiting = self._waiting, set()
@@ -135,7 +135,7 @@ class Stop:
             emitter.complete()
 
     async def wait(self) -> None:
-        """Wait until it is requested, on any event loop."""
+        """Wait until a stop is requested, on any event loop."""
         future = asyncio.get_running_loop().create_future()
         with self._lock:
             if self.requested:
@@ -148,7 +148,7 @@ class Stop:
                 self._waiting.discard(future)
 
     def tell(self, emitter: Emitter[Any]) -> None:
-        """Have an emitter complete when it is requested."""
+        """Complete an emitter when a stop is requested."""
         with self._lock:
             self.emitters.add(emitter)
             requested = self.requested
@@ -156,7 +156,7 @@ class Stop:
             emitter.complete()
 
     def bell(self) -> FlowLike:
-        """Return a flow that completes when it is requested."""
+        """Return a flow that completes when a stop is requested."""
         from .flow import Flow
 
         waiting, over = Flow.from_awaitable(self.wait).ignore_elements(), Flow[Any].empty()
@@ -172,10 +172,10 @@ def _wake(future: asyncio.Future[None]) -> None:
 
 
 def told(flow: FlowLike, stop: Stop) -> Flow[Any]:
-    """Return a flow whose sources give nothing more once a stop is requested.
+    """Return a flow whose sources emit nothing more once a stop is requested.
 
-    Results of another engine are not taken apart: there the flow ends with what has arrived, and the operators that
-    follow on a loop finish that.
+    The results of another engine are not taken apart. There the flow ends with the elements that have arrived, and the
+    operators that follow on a loop finish those.
     """
     from .flow import Flow
 
@@ -194,10 +194,10 @@ def told(flow: FlowLike, stop: Stop) -> Flow[Any]:
 
 @singledispatch
 def _told(source: Any, stop: Stop) -> Source[Any] | None:
-    """Return a source that heeds a stop; None for one that reads no flow, which is left as by a cancel.
+    """Return a source that heeds a stop. Return None for a source that reads no flow: it is cancelled.
 
-    A combinator has the flows whose elements it gives in the field ``flow`` or ``flows``. The other flow that it reads
-    says when, or how long. A flow that a function makes of an element is part of what is done with the element, and is
+    A combinator has the flows whose elements it emits in the field ``flow`` or ``flows``. Another flow that it reads
+    says when, or how long. A flow that a function makes of an element belongs to the processing of the element, and is
     finished.
     """
     names = {each.name for each in getattr(source, "__attrs_attrs__", ())}
@@ -216,7 +216,7 @@ def _(source: Pulled[Any], stop: Stop) -> Source[Any]:
 
 @_told.register(Share)
 def _(source: Share[Any], stop: Stop) -> None:
-    """Leave it: others read it too."""
+    """Return the flow unchanged: others read it too."""
 
 
 @_told.register(FromCallback)
@@ -265,7 +265,7 @@ def _(source: Timeout[Any], stop: Stop) -> Source[Any]:
 
 @_told.register(SwitchMap)
 def _(source: SwitchMap[Any], stop: Stop) -> Source[Any]:
-    """Stop the flow of the latest element too: it may be left at any time, and is often without an end."""
+    """Stop the flow of the latest element too. It may be cancelled at any time, and often has no end."""
     return evolve(source, flow=told(source.flow, stop), fn=_then_told(source.fn, stop))
 
 
@@ -312,13 +312,13 @@ class PulledUntil(Pulled[T]):
         return self.source.arguments
 
     def iterate(self) -> Iterator[T]:
-        """Return the iterator of the source, up to then."""
+        """Return the iterator of the source, up to the stop."""
         return IteratorUntil(self.source.iterate(), self.stop)
 
 
 @define(eq=False)
 class IteratorUntil(Iterator[T]):
-    """Gives what another iterator gives, until a stop is requested."""
+    """Returns the elements of another iterator, until a stop is requested."""
 
     _items: Iterator[T]
     _stop: Stop
@@ -329,7 +329,7 @@ class IteratorUntil(Iterator[T]):
         return next(self._items)
 
     def close(self) -> None:
-        """Close the other, if it can be closed."""
+        """Close the other iterator, if it can be closed."""
         close = getattr(self._items, "close", None)
         if close is not None:
             close()
@@ -348,7 +348,7 @@ class RepeatUntil(Repeat[T]):
 
     @property
     def sequence(self) -> tuple[FlowLike, ...]:
-        """None: how many runs there are is not known."""
+        """None: the number of runs is not known."""
         return ()
 
     def open(self, inlet: Inlet[Any]) -> Subscription:

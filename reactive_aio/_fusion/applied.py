@@ -14,7 +14,7 @@ from .stage import Stage
 
 
 def run_stages(stages: Sequence[Placed[Stage[Any, Any]]], items: Iterable[Any], where: str) -> Iterator[Any]:
-    """Yield what the stages of a flow make of elements, fused into one loop, each element when it is asked for.
+    """Yield the results of a flow's stages for elements, fused into one loop, each result on demand.
 
     ``where`` names the source of the elements. A failure has a note that names it, the operator and its line.
     """

@@ -23,7 +23,7 @@ from .run import RegionRun
 from .stage import Stage
 
 SLICE: Final = 5e-3
-"""Seconds after which a run gives what it has."""
+"""Seconds after which a run returns its results so far."""
 
 
 @frozen
@@ -42,26 +42,26 @@ class ChunkWork:
         return ChunkRun(self.region_run(index + len(items)), items)
 
     def region_run(self, total: int, fused: Fused | None = None) -> RegionRun:
-        """Return the region, for a chunk that ends at so many elements of the input."""
+        """Return the region, for a chunk that ends at a number of elements of the input."""
         run = RegionRun(self.stages, self.region, counted=True, fused=fused)
         run.total = total
         return run
 
     @cached_property
     def _gathering(self) -> Fused | None:
-        """The function that makes a list of a list, if the stages keep and add nothing, so that there is no more to them."""
+        """The function from list to list, if the stages keep and add nothing, so that nothing else is needed."""
         operators = [placed.operator for placed in self.stages]
         return gathering(operators, hurried=False) if all(map(_is_plain, operators)) else None
 
     def locate(self, error: BaseException, total: int, pace: Pace) -> None:
-        """Say where a function has failed that gathers."""
+        """Note where a gathering function has failed."""
         run = self.region_run(total, self._gathering)
         run.pace = pace
         run.locate(error)
 
 
 def _is_plain(operator: Stage[Any, Any]) -> bool:
-    """Return whether a stage is no more than its template."""
+    """Return whether a stage has only its template."""
     base: type[Stage[Any, Any]] = Stage
     names = ("transform", "prelude", "finish", "close", "done", "pending")
     return all(getattr(type(operator), name) is getattr(base, name) for name in names)
@@ -78,7 +78,7 @@ class GatheringRun:
     _items: Iterator[Any] = field(init=False)
     _pace: Pace = field(init=False, factory=Pace)
     over: bool = field(init=False, default=False)
-    """Whether all has been given, or all up to the failure."""
+    """Whether all results have been returned, or all up to the failure."""
     failure: BaseException | None = field(init=False, default=None)
     cleanup_failures: tuple[BaseException, ...] = field(init=False, default=())
     """Nothing is held, so nothing fails to be let go of."""
@@ -123,7 +123,7 @@ class ChunkRun:
     _chunk: list[Any]
     _items: Iterator[Any] = field(init=False)
     over: bool = field(init=False, default=False)
-    """Whether all has been given, or all up to the failure."""
+    """Whether all results have been returned, or all up to the failure."""
     failure: BaseException | None = field(init=False, default=None)
     cleanup_failures: list[BaseException] = field(init=False, factory=list[BaseException])
     """The errors of the cleanup, but for the failure itself."""
@@ -138,7 +138,7 @@ class ChunkRun:
 
     @property
     def waited(self) -> float:
-        """Seconds that went by waiting for what is awaited beside the run, in all parts."""
+        """Seconds of waiting for functions that are awaited beside the run, in all parts."""
         return self._run.pace.waited
 
     def part(self, most: int) -> list[Any]:
@@ -171,7 +171,7 @@ class ChunkRun:
             self.failure = self.cleanup_failures.pop(0)
 
     def close(self) -> None:
-        """Let go of what the stages hold; what fails in that is kept."""
+        """Let go of what the stages hold. A failure of that is kept."""
         items, self._run.current = self._run.current, None
         close = getattr(items, "close", None)
         closers = [self._run.close] if close is None else [close, self._run.close]

@@ -53,7 +53,7 @@ class Fusible(Protocol):
 NOTHING: Final = object()
 LONGEST_SLICE: Final = 64
 LONGEST_PLAIN: Final = 1024
-"""Where nothing of the user's is run, so that no element can turn out to be slow."""
+"""The longest slice without code of the user: no element can be slow."""
 UNHURRIED: Final = 500e-6
 """As `QUICK`, where no event loop waits for it, as in workers."""
 
@@ -64,7 +64,7 @@ BARE: Final = (None,)
 """The value that an input awaits to let the event loop have a turn, as ``asyncio.sleep(0)`` does."""
 
 _numbers: Final = count()
-"""Of the functions, which have to be told apart: two may have the same text, and end at different times."""
+"""The numbers of functions. Two functions may have the same text, and end at different times."""
 
 
 class Pace:
@@ -74,19 +74,19 @@ class Pace:
     stride: int = 1
     ended: bool = False
     index: int = 0
-    """How many elements of an uncounted input went before the current slice."""
+    """The number of elements of an uncounted input before the current slice."""
     resumes: bool = False
     """Whether what returns early will be called again."""
     waited: float = 0.0
-    """Seconds that went by waiting for what is awaited elsewhere, and not in work, in all passes."""
+    """Seconds of waiting for functions that are awaited elsewhere, and not of work, in all passes."""
     idle: list[bool] | None = None
-    """Set if the owner of a list looks after it while it is filled. It holds an item if the owner has to be called behind an element."""
+    """Set if the owner of a list checks it while it is filled. It holds an item if the owner has to be called."""
     arm: Callable[[], None] | None = None
     """Calls the owner."""
     awaiting: tuple[Any] | None = None
     """The future that an awaited input waits for, where it has suspended in the middle of the pass, which ends there."""
     budget: Budget | None = None
-    """Says how long a pass may go on behind what its input has waited for, where that may be."""
+    """Returns how long a pass may go on after its input has waited, if that is possible."""
 
 
 @frozen
@@ -158,7 +158,7 @@ def fuse(
 
 @frozen
 class _Layout:
-    """How a row of transforms is divided: generated functions, and places of transforms that are applied as a whole."""
+    """The division of a row of transforms: generated functions, and transforms that are applied as a whole."""
 
     units: tuple[Unit | int, ...]
     offsets: tuple[int, ...]
@@ -347,7 +347,7 @@ class _Writer:
 
     @property
     def count(self) -> str:
-        """The line that counts what has been taken."""
+        """The line that counts the taken elements."""
         # It may run twice for a slice, so it takes off once what were no elements.
         less = "pace_index -= awaits; awaits = 0; " if self.awaited and self.gathers else ""
         return f"if item is not NOTHING: {less}pace.index = pace_index + 1"
@@ -443,7 +443,7 @@ def _loop(writer: _Writer, indent: int, paced: bool, counted: bool) -> None:
 
 
 def _head_and_tail(writer: _Writer, counted: bool) -> tuple[str, str]:
-    """Return what stands around the body; where nothing is passed on there is no list that could be full."""
+    """Return the frame of the body. If nothing is passed on, no list can be full."""
     fills = writer.gathers and not (writer.row and writer.row[-1].mute)
     if writer.gathers and writer.longest == LONGEST_PLAIN:
         head, tail = PLAIN_HEAD.replace("ROOM", "min(LONGEST, most - len(given))" if fills else "LONGEST"), PLAIN_TAIL

@@ -1,4 +1,4 @@
-"""The line of the user's code that an operator was chained on."""
+"""The line of the user's code where an operator was chained."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from attrs import define, frozen
 O_co = TypeVar("O_co", covariant=True)
 
 MOST_FILES: Final = 512
-"""How many files are remembered: those of a notebook have no end."""
+"""The number of remembered files. A notebook has new ones without end."""
 
 _PACKAGE: Final = __name__.partition(".")[0]
 
 
 @frozen
 class Origin:
-    """A place in somebody's source: shown in plans and in the notes of errors."""
+    """A place in a source file, shown in plans and in the notes of errors."""
 
     file: str
     line: int

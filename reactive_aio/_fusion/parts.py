@@ -1,4 +1,4 @@
-"""How a stage that depends on the whole stream is run on parts of it all the same.
+"""How a stage that depends on the whole stream still runs on parts of it.
 
 Such a stage *in parts* is two stages. One runs on each part, wherever the part is stored. The other combines the results
 of the parts, in their order. Both together give the result of the stage for any division into parts, with empty parts
@@ -25,13 +25,13 @@ R = TypeVar("R")
 
 @frozen
 class Parts:
-    """A stage in parts: ``combine``, over what ``partial`` gives for each part, is the stage over the whole."""
+    """A stage in parts: ``combine``, over the results of ``partial`` for each part, is the stage over the whole."""
 
     partial: Stage[Any, Any]
     combine: Stage[Any, Any]
     at_end: bool = True
-    """Whether ``partial`` gives nothing before its part has ended or needs no more. Then the result of a part takes next to
-    no room, and an engine may work on the part before its turn."""
+    """Whether ``partial`` emits nothing before its part has ended or needs no more. Then the result of a part takes
+    almost no memory, and an engine may process the part before its turn."""
     rounds: bool = False
     """Whether floats of the result have other last digits where the parts are divided in another way."""
 
@@ -62,7 +62,7 @@ class Partial(Stage[T, R]):
 
 @frozen
 class Combine(Stage[T, R]):
-    """The stage that combines what comes of the parts, shown by the name of the whole one."""
+    """The stage that combines the results of the parts. It is shown by the name of the whole stage."""
 
     whole: str
     share: Stage[T, R]
@@ -85,7 +85,7 @@ class Placing(Transform[T, R], ABC):
     @property
     @abstractmethod
     def place(self) -> int:
-        """How many elements of the whole have come before the next one; to be set where a part begins, read where it ends."""
+        """The number of elements of the whole before the next one. Set it at the start of a part, read it at the end."""
 
     @place.setter
     @abstractmethod
@@ -105,12 +105,12 @@ class InTurn(Stage[T, R], ABC):
 
     @property
     def requirement(self) -> Requirement:
-        """Where its part begins."""
+        """The number of elements before its part."""
         return OFFSET
 
     @abstractmethod
     def transform(self) -> Placing[T, R]:
-        """Return the transform for one part, which is the first if none is given."""
+        """Return the transform for one part, by default the first."""
 
 
 def divided(stage: Stage[Any, Any]) -> tuple[Partial[Any, Any], Combine[Any, Any]] | None:

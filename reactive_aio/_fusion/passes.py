@@ -54,7 +54,7 @@ class Passes(ABC):
         """The pass that is under way."""
         self.pace = Pace()
         self.paused = False
-        """Whether `starting` or `finishing` has stopped for want of time, and is to be called again."""
+        """Whether `starting` or `finishing` has stopped because the time is up, and has to be called again."""
         self.may_stop = may_stop
         """Whether some stage may come to need no more input, so that ``done`` is worth asking."""
 
@@ -91,7 +91,7 @@ class Passes(ABC):
         return self.current
 
     def ended(self, *, input_ended: bool) -> None:
-        """Note that the pass has given all that it had; what comes next is another pass of this phase, or of the next."""
+        """Note that the pass has emitted everything. Next is another pass of this phase, or of the next one."""
         self.current = None
         if self.phase is READING:
             if input_ended or (self.may_stop and self.done):
@@ -104,7 +104,7 @@ class Passes(ABC):
         self.phase = FINISHING
 
     def fill(self, given: list[Any], items: Iterator[Any], most: int, until: float) -> None:
-        """Append what the pass gives next, or the next pass: ``most`` elements, fewer where it ends or the time is up.
+        """Append results of the pass, or of the next pass: ``most``, or fewer at its end or when the time is up.
 
         For those who have all of the input, which are ``items``, and no demand.
         """

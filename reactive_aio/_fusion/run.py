@@ -73,16 +73,16 @@ class RegionRun(Passes):
         self._shape = shape = shape_of(tuple(map(type, transforms)))
         super().__init__(starts=bool(shape.starting), may_stop=bool(shape.stopping))
         self._at = 0
-        """Where the stage is that finishes; those before it have nothing more to give."""
+        """The place of the stage that finishes. Stages before it have nothing more to emit."""
         self._counted = counted
         self._awaited = awaited
         self._whole = fused
-        """All transforms in a row, made when it is first wanted: what only gathers does without it."""
+        """All transforms in a row, made at the first use. A run that only gathers does not need them."""
         self._fused: Fused | None = None
-        """The stages behind one that gives elements of itself; None while a pass goes through all of them."""
+        """The stages after one that emits its own elements. None while a pass goes through all of them."""
         self._gathering: Fused | None = None
         self._gather: Call | None = None
-        """The function that gathers, made when it is first wanted."""
+        """The function that gathers, made at the first use."""
         self._gathers = True
         """Whether it is still to be found out whether there is such a function."""
         self._only: Call | None = None if fused is None else fused.only
@@ -92,13 +92,13 @@ class RegionRun(Passes):
         self._stretches = NO_STRETCHES
         self._stretch: tuple[int, Iterator[Any]] | None = None
         self.total = 0
-        """How many elements the region will have had when the current stretch of input has been used up."""
+        """The number of input elements of the region after the current stretch."""
         self.mute = shape.mute
         """Whether nothing is passed on before the input has ended, so that a pass never waits for demand."""
         self.ends = shape.ends
-        """Whether besides nothing is added behind the input but what the last stage has."""
+        """Whether, in addition, only the last stage adds elements after the input."""
         self.empty = not self.transforms
-        """Whether there is no stage, so that input is output."""
+        """Whether there is no stage, so that the output is the input."""
 
     def over(self, items: Iterator[Any], deadline: float) -> Iterator[Any]:
         """Begin a pass over a stretch of input that returns soon after ``deadline``, by `budgets.clock`."""
@@ -184,7 +184,7 @@ class RegionRun(Passes):
                 return
 
     def close(self) -> None:
-        """Let the stages let go of what they hold; raises what fails in that, several failures as a group."""
+        """Let the stages let go of what they hold. Raise a failure of that, or several as a group."""
         if self._stretch is not None:
             self._stretches, self._stretch = NO_STRETCHES, None  # they lead back to here
         closing = self._shape.closing
@@ -217,11 +217,11 @@ class RegionRun(Passes):
 
     @property
     def reticent(self) -> bool:
-        """Return whether a pass that is suspended, or a prelude, may have more to give, for all that the stages say."""
+        """Return whether a suspended pass, or a prelude, may emit more, as far as the stages say."""
         return any(place >= self._at and self._heard(place) for place in self._shape.reticent)
 
     def check_over(self) -> None:
-        """Raise RuntimeError if a stage has more to give of itself, though it has said that nothing is pending."""
+        """Raise RuntimeError if a stage emits more of its own, though it has said that nothing is pending."""
         if self._stretch is not None:
             place, items = self._stretch
             if self._heard(place) and next(items, NOTHING) is not NOTHING:
@@ -241,7 +241,7 @@ class RegionRun(Passes):
 
     @property
     def place(self) -> int:
-        """How many elements of the whole have come to the stage that is done in turn; 0 where there is none."""
+        """The number of elements of the whole that have come to the stage in turn, or 0 without such a stage."""
         return next((each.place for each in self.transforms if isinstance(each, Placing)), 0)
 
     @place.setter
@@ -251,7 +251,7 @@ class RegionRun(Passes):
                 transform.place = value
 
     def demand(self, n: int) -> int:
-        """Say how much input to ask for when ``n`` elements of output are wanted."""
+        """Return how much input to request for ``n`` elements of output."""
         for transform in reversed(self.transforms):
             n = transform.demand(n)
         return bounded(n)
@@ -295,7 +295,7 @@ class RegionRun(Passes):
         return found
 
     def _applied(self, transform: object) -> int | None:
-        """Return where a transform stands among those of the region."""
+        """Return the place of a transform among those of the region."""
         return next((place for place, each in enumerate(self.transforms) if each is transform), None)
 
     def _place(self, frame: FrameType, line: int) -> int | None:
@@ -313,7 +313,7 @@ class RegionRun(Passes):
         return before
 
     def _units(self) -> Iterator[tuple[object, int]]:
-        """Give the parts of the generated functions; the function that does not gather is made only if it has to be looked at."""
+        """Yield the parts of the generated functions. The one that does not gather is made only if it is looked at."""
         if self._gathering is not None:
             yield from zip(self._gathering.units, self._gathering.offsets, strict=True)
         fused = self._fused or self._all()

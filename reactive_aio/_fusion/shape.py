@@ -20,21 +20,21 @@ class Shape:
     """
 
     starting: tuple[int, ...]
-    """Those that may have something to give before any input."""
+    """The stages that may emit elements before any input."""
     stopping: tuple[int, ...]
     """Those that may come to need no more input."""
     holding: tuple[int, ...]
-    """Those that say whether they have something to give."""
+    """The stages that say whether they have an element to emit."""
     reticent: tuple[int, ...]
-    """Those that do not say if there is more to come of them, and there may be."""
+    """The stages that may emit more without saying so."""
     finishing: tuple[int, ...]
-    """Those that may have something to give behind the input."""
+    """The stages that may emit elements after the input."""
     closing: tuple[int, ...]
-    """Those that hold what is to be let go of."""
+    """The stages that hold something to let go of."""
     mute: bool
     """Whether nothing is passed on before the input has ended, so that a pass never waits for demand."""
     ends: bool
-    """Whether besides nothing is added behind the input but what the last one has."""
+    """Whether, in addition, only the last stage adds elements after the input."""
 
 
 @lru_cache(maxsize=512)

@@ -17,7 +17,7 @@ SIZED: Final[tuple[type, ...]] = (
 
 
 def sized(items: Iterator[Any]) -> bool:
-    """Return whether the length hint of an iterator is exact, and there is one: more than `sys.maxsize` can't be told."""
+    """Return whether an iterator has an exact length hint. A length above `sys.maxsize` has none."""
     if not isinstance(items, SIZED):
         return False
     try:

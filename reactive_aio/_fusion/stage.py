@@ -44,7 +44,7 @@ class Transform(Generic[T, R]):
         return fuse((self,)).unpaced(items)
 
     def paced(self, items: Iterator[T], pace: Pace) -> Iterator[R]:
-        """As `apply`. A transform that may give many elements for one looks at the clock here.
+        """As `apply`. A transform that may emit many elements for one checks the clock here.
 
         Where ``pace.resumes`` it may return once ``pace.deadline`` has passed, and is called again with the same
         input, to go on from where it stopped.
@@ -52,18 +52,18 @@ class Transform(Generic[T, R]):
         return self.apply(items)
 
     def prelude(self) -> Iterable[R]:
-        """Return what comes before any input. Until all of it has been given, ``pending`` is true."""
+        """Return the elements before any input. ``pending`` is true until all of them have been emitted."""
         return ()
 
     def finish(self) -> Iterable[R]:
-        """Return what is still to come when the input has completed."""
+        """Return the elements that are left when the input has completed."""
         return ()
 
     def close(self) -> None:
-        """Let go of what is held when the subscription ends, however it does; called once, or not if never begun."""
+        """Let go of what is held when the subscription ends in any way. Called once, or never if nothing was begun."""
 
     def demand(self, n: int) -> int:
-        """Say how many elements of input to ask for when ``n`` of output are wanted."""
+        """Return how many elements of input to request for ``n`` of output."""
         return n
 
     @property
@@ -99,7 +99,7 @@ class Stage(Transform[T, R]):
     stream side by side."""
 
     forwards: ClassVar[bool] = False
-    """Whether the stage gives only elements that it was given, so that it made none of them itself."""
+    """Whether the stage emits only input elements, so that it made none of them itself."""
 
     @property
     def requirement(self) -> Requirement:

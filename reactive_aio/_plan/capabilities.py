@@ -1,4 +1,4 @@
-"""The capabilities of an engine, as data: asked while a flow is built, and by the rewrites of its plan.
+"""The capabilities of an engine, as data. They are read while a flow is built, and by the rewrites of its plan.
 
 An engine makes the elements of a flow somewhere else than on an event loop: in the tasks of a cluster, on worker processes, in
 a database. It may run the stages that follow there too, as far as they need no more than it has. A stage has a
@@ -24,12 +24,12 @@ Check = Callable[[object, "Stage[Any, Any]"], None]
 
 
 def check_nothing(_: object, __: Stage[Any, Any]) -> None:
-    """Refuse nothing."""
+    """Accept every stage."""
 
 
 @frozen
 class Capabilities:
-    """The stages that the engine can run at one point of a flow; a new object for the point behind each stage."""
+    """The stages that the engine can run at one point of a flow. Each point after a stage has its own object."""
 
     engine: str = ""
     """The name of the engine, as plans show it."""
@@ -38,10 +38,10 @@ class Capabilities:
     check: Check = check_nothing
     """Refuses what can't be sent there."""
     behind: Mapping[Requirement, frozenset[Requirement]] = field(factory=dict[Requirement, frozenset[Requirement]])
-    """The requirements that can be met behind a stage that requires this; the same as before it, where there is no entry."""
+    """The requirements that can be met after a stage with this requirement. Without an entry they are unchanged."""
 
     def after(self, requirement: Requirement) -> Capabilities:
-        """Return what can be run behind a stage of this kind that the engine runs."""
+        """Return what can run after a stage of this kind that the engine runs."""
         left = self.behind.get(requirement)
         if left is None:
             return self
@@ -63,7 +63,7 @@ class Capabilities:
 ON_PARTS: Final = frozenset({ELEMENT, AWAIT, PART})
 """The requirements of stages that run on one part of a stream without regard to the others."""
 BEHIND_PARTS: Final[Mapping[Requirement, frozenset[Requirement]]] = {PART: frozenset()}
-"""The result of a part has to be combined with the others before anything else is done with it."""
+"""The result of a part has to be combined with the others before it is used."""
 
 LOOP: Final = Capabilities()
 """Of an event loop: it runs every stage, and there is nothing to be decided or sent."""

@@ -40,7 +40,7 @@ def _table(plan: Layout) -> list[str]:
 
 
 def _line(plan: Layout) -> list[str]:
-    """Draw as the specification does: what is done in a row, the resources below it, and then what those are."""
+    """Draw as the specification does: the steps in a row, the resources below, and then a list of the resources."""
     columns = [_column(number, box) for number, box in enumerate(plan.boxes, 1)]
     drawn = [" | ".join(done for done, _ in columns).rstrip(), " | ".join(below for _, below in columns)]
     places = [
@@ -57,7 +57,7 @@ def _column(number: int, box: Box) -> tuple[str, str]:
 
 
 def _around(plan: Layout, draw: Drawing) -> list[str]:
-    """Return the lines on regions that are run elsewhere, on what is read, and on what subscribes to all of it again."""
+    """Return the lines on regions elsewhere, on flows that are read, and on the operators that subscribe again."""
     lines = [f"R{number}  {line}" for number, box in enumerate(plan.boxes, 1) for line in box.details]
     for name, inner in plan.reads:
         lines += ["", f"where {name} reads:", *(f"    {line}" for line in draw(inner))]

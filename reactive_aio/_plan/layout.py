@@ -21,7 +21,7 @@ class Box:
     """One region."""
 
     place: str
-    """Where it runs."""
+    """The place where it runs."""
     work: tuple[str, ...]
     """Its operators; none where elements pass as they are."""
     details: tuple[str, ...] = ()
@@ -56,7 +56,7 @@ def layout(flow: FlowLike, end: str = "") -> Layout:
 
 
 def _ended(row: Layout, last: Region, end: str) -> Layout:
-    """Let what consumes the flow join the last region; ends come home where that is elsewhere."""
+    """Add the consumer of the flow to the last region. An end gets a boundary to its own loop."""
     if last.scheduler is None or last.scheduler.name == "current()":
         box = row.boxes[-1]
         return evolve(row, boxes=(*row.boxes[:-1], evolve(box, work=(*box.work, end))))

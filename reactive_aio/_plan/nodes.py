@@ -63,18 +63,18 @@ class FlowLike(Protocol):
 
 @define(eq=False, repr=False)
 class Nodes:
-    """A source and the steps behind it (a FlowLike)."""
+    """A source and the steps after it (a FlowLike)."""
 
     source: Placed[Source[Any]]
-    """Where the elements come from."""
+    """The place where the elements are made."""
     steps: tuple[Step, ...] = ()
     """The steps that follow."""
     capabilities: Capabilities = Factory(lambda it: reach_of(it.source.operator, it.steps), takes_self=True)
-    """The capabilities of the engine that makes the elements, behind the last step."""
+    """The capabilities of the engine that makes the elements, after the last step."""
     scheduler: Scheduler | None = Factory(lambda it: scheduler_of(it.source.operator, it.steps), takes_self=True)
-    """Where the last region runs; None stands for the event loop of the subscriber."""
+    """The place of the last region; None stands for the event loop of the subscriber."""
     plan: Plan | None = field(init=False, default=None)
-    """How the flow is run, once it has been planned: a flow never changes, so neither does its plan."""
+    """The plan of the flow, once it has been made. A flow never changes, and neither does its plan."""
 
     @property
     def __nodes__(self) -> Nodes:
@@ -148,18 +148,18 @@ def _unless_it_stays(scheduler: Scheduler | None) -> Scheduler | None:
 
 
 def reach(before: Capabilities, step: Step) -> Capabilities:
-    """Return what the engine can run behind a step, by what it can run before it."""
+    """Return what the engine can run after a step, by what it can run before it."""
     stage = runs(before, step)
     return LOOP if stage is None else before.after(stage.operator.requirement)
 
 
 def reach_of(source: Source[Any], steps: tuple[Step, ...]) -> Capabilities:
-    """Return what the engine can run behind the last of several steps."""
+    """Return what the engine can run after the last of several steps."""
     return reduce(reach, steps, source.capabilities)
 
 
 def check_step(before: Capabilities, step: Step) -> None:
-    """Refuse a stage that the engine would run and that can't be sent there."""
+    """Raise for a stage that the engine would run but that can't be sent there."""
     if before is LOOP:
         return
     if (stage := runs(before, step)) is not None:

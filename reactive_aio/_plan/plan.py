@@ -29,7 +29,7 @@ class Region:
     """The input of the region, an operator or whatever its ``str`` names."""
     stages: tuple[Placed[Stage[Any, Any]], ...]
     scheduler: Scheduler | None
-    """Where the region runs; None stands for the event loop of the subscriber."""
+    """The place of the region; None stands for the event loop of the subscriber."""
     boundary: PublishOn | None
     """The boundary in front of the region; None in front of the first."""
 
@@ -48,7 +48,7 @@ class Plan:
     follows: bool = False
     """Whether the first region runs where the flow ends that its combinator was called on."""
     moved: Scheduler | None = None
-    """Where ``subscribe_on`` has moved the first region, or, where that one follows, the flows that it reads."""
+    """The place to which ``subscribe_on`` has moved the first region, or the flows that it reads."""
     rewrites: tuple[str, ...] = ()
     """The rewrites, in words, in their order."""
 

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 
 Rewrite = Callable[[Nodes], tuple[Nodes, str] | None]
-"""Returns better nodes, and what has been done, in words; None where there is nothing to do."""
+"""Returns better nodes, and a text of the changes. Returns None if there is nothing to do."""
 
 
 def rewritten(flow: FlowLike) -> tuple[Nodes, tuple[str, ...]]:
-    """Return the nodes of a flow as they are to be run, and what has been done to them, in words."""
+    """Return the nodes of a flow as they will run, and a text of the changes."""
     nodes = flow.__nodes__
     notes: list[str] = []
     if nodes.source.operator.capabilities is not LOOP:
@@ -82,7 +82,7 @@ def lower(nodes: Nodes) -> tuple[Nodes, str] | None:
 
 
 def divide(nodes: Nodes) -> tuple[Nodes, str] | None:
-    """Let the engine run the first of the steps on the parts of the stream, and combine here what comes of them."""
+    """Let the engine run the first step on the parts of the stream, and combine the results here."""
     source = nodes.source.operator
     halves = halves_of(source.capabilities, nodes.steps[0]) if nodes.steps else None
     if halves is None:
@@ -128,14 +128,14 @@ def reach_of_sequence(flows: Sequence[FlowLike], sequence: Sequence[FlowLike], m
 
 
 def reach_of_awaiting(flow: FlowLike, stage: Stage[Any, Any] | None) -> Capabilities:
-    """Return what can be run behind a combinator that awaits, by the stage that it may become."""
+    """Return what can run after a combinator that awaits, by the stage that it may become."""
     if stage is None or stage.requirement not in flow.__nodes__.capabilities.runs:
         return LOOP
     return flow.__nodes__.capabilities.after(stage.requirement)
 
 
 def check_source(placed: Placed[Source[Any]]) -> None:
-    """Refuse a combinator that would become a stage of an engine and can't be sent there."""
+    """Raise for a combinator that would become a stage of an engine but can't be sent there."""
     source = placed.operator
     if source.capabilities is not LOOP and (stage := source.as_stage()) is not None:
         check_step(source.inner[0].__nodes__.capabilities, Placed(stage, placed.origin))

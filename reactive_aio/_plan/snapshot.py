@@ -1,4 +1,4 @@
-"""How far a running flow has come: what has crossed each boundary, and what waits there.
+"""The progress of a running flow: what has crossed each boundary, and what waits there.
 
 In the terms of the specification, at a boundary: P elements have been requested, N have been processed, and B wait
 in the buffer. Then at most P - B - N may still arrive, until more is requested.
@@ -18,13 +18,13 @@ class BoundarySnapshot:
     delivered: int
     """Elements that have come, in all."""
     buffered: int
-    """B: elements that have come and that the region has not begun with."""
+    """B: elements that have come and that the region has not begun."""
     prefetch: int | None
-    """The most that may be requested ahead and not begun with; None where demand passes one for one."""
+    """The most elements that may be requested ahead and not begun. None if demand passes one for one."""
 
     @property
     def processed(self) -> int:
-        """N: elements that the region has begun with."""
+        """N: elements that the region has begun."""
         return self.delivered - self.buffered
 
     @property
@@ -54,7 +54,7 @@ class TasksSnapshot:
     running: int
     done: int
     preparing: bool = False
-    """Whether these are tasks that come before those of the region: the data are computed, or put into order."""
+    """Whether these are tasks before those of the region, which compute or sort the data."""
 
 
 @frozen
@@ -62,7 +62,7 @@ class RegionSnapshot:
     """One region at one moment."""
 
     place: str
-    """Where the region runs."""
+    """The place where the region runs."""
     delivered: int
     """Elements that have left the region."""
     boundary: BoundarySnapshot | None = None
@@ -72,7 +72,7 @@ class RegionSnapshot:
     tasks: TasksSnapshot | None = None
     """The tasks that run the region, where it is a cluster's."""
     inner: tuple[InnerSnapshot, ...] = ()
-    """The flows that a combinator reads here, or keeps elements of, in the order in which they were begun, if it reads several."""
+    """The flows that a combinator reads here, or keeps elements of, in the order of their start, if it reads several."""
 
 
 @frozen
@@ -82,7 +82,7 @@ class InnerSnapshot:
     regions: tuple[RegionSnapshot, ...]
     """The regions of the flow, from its source to its end; none when it has ended."""
     boundary: BoundarySnapshot
-    """Elements that the combinator has requested of the flow, has been given, and keeps until they are wanted."""
+    """Elements that the combinator has requested from the flow, has got, and keeps until there is demand."""
 
 
 @frozen
@@ -104,7 +104,7 @@ class Snapshot:
 
     @property
     def dropped(self) -> int:
-        """The elements that have been dropped for want of demand and room, in all."""
+        """The elements that have been dropped without demand and room, in total."""
         return sum(region.overflow.dropped for region in self.regions if region.overflow is not None)
 
 
@@ -115,7 +115,7 @@ class SubscriberSnapshot:
     behind: int
     """Elements that have been made and that it has not taken."""
     demand: int
-    """Elements that it has asked for and not been given; ``UNBOUNDED`` at most."""
+    """Elements that it has requested and not got; ``UNBOUNDED`` at most."""
 
 
 @frozen
@@ -125,6 +125,6 @@ class SharedSnapshot:
     made: int
     """Elements that have come, in all."""
     kept: int
-    """Elements that are kept, for subscribers and for those who come later."""
+    """Elements that are kept, for subscribers and for later ones."""
     subscribers: tuple[SubscriberSnapshot, ...]
-    """Those who are there, in no certain order. The slowest is the one that is most behind."""
+    """The subscribers, in no fixed order. The slowest is the one that is furthest behind."""

@@ -53,11 +53,11 @@ class Abandonable(Protocol):
     """A subscription that can be left as one that has failed."""
 
     def abandon(self) -> None:
-        """Send what its cleanup raises to the hook only, since somebody goes on without it."""
+        """Send errors of its cleanup only to the hook, because another receiver goes on without it."""
 
 
 class Gauge(Protocol):
-    """The numbers of elements that a source keeps and drops by itself; read from any thread."""
+    """The numbers of elements that a source itself keeps and drops; read from any thread."""
 
     @property
     def size(self) -> int:
@@ -76,7 +76,7 @@ class Gauge(Protocol):
 
 
 class Outlet(Protocol[T]):
-    """Where a source delivers, on the event loop of the region that it feeds."""
+    """The receiver of a source's elements, on the event loop of the region that it feeds."""
 
     def on_chunk(self, items: list[T], /) -> None:
         """Deliver elements. No more of them than were requested."""
@@ -110,7 +110,7 @@ class Host(Protocol):
         """Schedule ``handle(value)`` on the region's loop, from any thread."""
 
     def hold(self) -> Released:
-        """Say that there is something to clean up; call the result, from any thread, when it has been."""
+        """Note a pending cleanup. Call the result, from any thread, when it is done."""
         ...
 
     def start(self, coroutine: Coroutine[Any, Any, U], context: Context | None = None) -> Task[U]:
@@ -121,16 +121,16 @@ class Host(Protocol):
         ...
 
     def cleanup_failed(self, error: BaseException) -> None:
-        """Pass on what a cleanup behind the end of the region has raised, from any thread.
+        """Pass on the error of a cleanup after the end of the region, from any thread.
 
-        The awaited end raises it, unless the flow has failed before. The hook hears of what nobody can raise.
+        The awaited end raises it, unless the flow has failed before. Else it goes to the hook.
         """
 
     def dropped(self, error: BaseException) -> None:
-        """Tell the hook of a failure that nobody will raise. It is noted on what the end raises, if it does."""
+        """Report to the hook a failure that is not raised. The error that the end raises, if any, gets a note of it."""
 
     def given(self, flow: FlowLike, most: int) -> list[Any] | Failed | None:
-        """Return the elements of an inner flow of given ones, ``most`` of them at most, that can be passed on now.
+        """Return the elements of an inner flow of given ones, at most ``most``, that can be passed on now.
 
         A single one may go through stateless stages, which may fail. There is nothing to be cleaned up: so nobody has to subscribe.
         None for all other flows.
@@ -160,24 +160,24 @@ class View(Protocol):
     """The figures that a source shows in snapshots."""
 
     def show(self, gauge: Gauge) -> None:
-        """Add to snapshots what the source keeps and drops by itself."""
+        """Add to snapshots the elements that the source itself keeps and drops."""
 
     def show_tasks(self, tasks: Callable[[], TasksSnapshot]) -> None:
         """Add to snapshots how far the tasks are that make the elements; to be called from any thread."""
 
 
 class Feed(Outlet[T], Host, Protocol[T]):
-    """An outlet and a host: what the machines work with that read flows and deliver what comes of them."""
+    """An outlet and a host, for machines that read flows and deliver the results."""
 
 
 class Inlet(Feed[T], View, Protocol[T]):
     """The object by which a pushed source feeds its region; to be used on the region's event loop."""
 
     def discard_by(self, discard: Callable[[Iterable[Any]], None]) -> None:
-        """Set what discards elements that the region is given, and does not begin with."""
+        """Set the function that discards elements which the region gets and does not begin."""
 
     def after_end(self, call: Callable[[], None]) -> None:
-        """Call something behind the end of the region, and behind that of each around it that `is_transparent`."""
+        """Call something after the end of the region, and of each region around it that `is_transparent`."""
 
 
 @frozen
@@ -187,18 +187,18 @@ class Elsewhere:
     place: str
     work: str
     boundary: str
-    """The boundary behind the region."""
+    """The boundary after the region."""
     front: str = ""
     """The boundary in front of it, where it reads a flow."""
 
 
 class Source(ABC, Generic[T_co]):
-    """Where the elements of a flow come from; a frozen attrs class."""
+    """The source of the elements of a flow; a frozen attrs class."""
 
     __slots__ = ()
 
     capabilities: Capabilities = LOOP
-    """The capabilities of the engine that makes the elements, behind the source. An event loop runs every stage."""
+    """The capabilities of the engine that makes the elements, after the source. An event loop runs every stage."""
 
     @property
     def name(self) -> str:
@@ -213,7 +213,7 @@ class Source(ABC, Generic[T_co]):
 
     @property
     def at_hand(self) -> bool:
-        """Whether it is pulled from a builtin collection, which runs nobody's code and knows its length."""
+        """Whether it is pulled from a builtin collection, which runs no code of the user and knows its length."""
         return False
 
     @property
@@ -229,7 +229,7 @@ class Source(ABC, Generic[T_co]):
 
     @property
     def elsewhere(self) -> Elsewhere | None:
-        """Where the elements are made, if not in the region they feed; for plans."""
+        """The place where the elements are made, if not in the region that they feed; for plans."""
         return None
 
     @property
@@ -239,20 +239,20 @@ class Source(ABC, Generic[T_co]):
 
     @property
     def details(self) -> tuple[str, ...]:
-        """Describe how they are made there; only asked for when a plan is shown, so it may take time."""
+        """Describe how they are made there. It is called only when a plan is shown, so it may take time."""
         return ()
 
     def lower(self, stage: Placed[Stage[Any, Any]]) -> Source[Any]:
-        """Return this source with a stage run where the elements are made; asked for what its `capabilities` have only."""
+        """Return this source with a stage run where the elements are made. Called only for stages in `capabilities`."""
         raise NotImplementedError(f"{self} has capabilities, and no lower()")
 
     def join(self, others: tuple[Source[Any], ...], method: str) -> Source[Any] | None:
-        """Return one source for this and ``others``, read one after another by ``method``; None if there is none."""
+        """Return one source for this and ``others``, read one after another by ``method``, or None."""
         return None
 
     @property
     def sequence(self) -> tuple[FlowLike, ...]:
-        """The flows whose elements are those of this source, one flow after another, if they are a fixed and short row."""
+        """The flows whose elements are those of this source, one flow after another, if they are few and fixed."""
         return ()
 
     def as_stage(self) -> Stage[Any, Any] | None:
@@ -270,7 +270,7 @@ class Pulled(Source[T_co]):
 
     @property
     def plain(self) -> bool:
-        """Whether ``iterate`` runs none of the user's code, so that it may be called before any demand."""
+        """Whether ``iterate`` runs no code of the user, so that it may be called before any demand."""
         return self.at_hand
 
     @abstractmethod

@@ -96,7 +96,7 @@ def _draw(canvas: Canvas, plan: Layout, left: float, top: float) -> None:
 
 
 def _row(canvas: Canvas, plan: Layout, left: float, top: float) -> float:
-    """Draw the regions from left to right; give where they end below."""
+    """Draw the regions from left to right. Return the y of their lower edge."""
     notes = [_words(note) for note in plan.notes]
     beside = NOTE * max([len(words) for words in notes], default=0)
     height = max(HEAD + STEP * max(1, *(len(box.work) for box in plan.boxes)) + PAD - 4, beside + 26.0)
@@ -130,7 +130,7 @@ def _region(canvas: Canvas, number: int, box: Box, x: float, top: float, height:
 
 
 def _boundary(canvas: Canvas, words: list[str], x: float, top: float, height: float, arrow: float) -> float:
-    """Draw the dashed line between two regions, with an arrow across it; give where the next region begins."""
+    """Draw the dashed line between two regions, with an arrow across it. Return the x of the next region."""
     gap = max(max(map(len, words)) * SMALL + 2 * PAD, 70.0)
     middle = x + gap / 2
     canvas.add(f'<path class="cut" d="M{middle:.1f} {top - 6:.1f}v{height + 12:.1f}"/>', middle, top + height + 6)

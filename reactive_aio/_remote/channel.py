@@ -18,11 +18,11 @@ MOST_PIECES: Final = 64
 """Pieces of memory for one call of the system, which has a limit."""
 
 AHEAD: Final = 65_536
-"""Bytes that are received with one call, whatever frames they belong to; what is larger goes where it belongs at once."""
+"""Bytes that one call receives, of any frames. Larger data go directly to their place."""
 
 
 class Channel:
-    """One end of the connection. With memory that the other end has too, what is large travels by that."""
+    """One end of the connection. With memory that both ends share, large data travel through that."""
 
     def __init__(self, connection: socket.socket, memory: Memory | None = None) -> None:
         connection.setblocking(False)
@@ -37,7 +37,7 @@ class Channel:
         self._ahead = memoryview(bytearray(AHEAD))
 
     def send(self, frame: Frame) -> None:
-        """Send a frame, as much of it as goes out at once. `flush` sends the rest."""
+        """Send as much of a frame as goes out at once. `flush` sends the rest."""
         if self._memory is not None and not frame.is_small:
             frame = self._memory.lend(frame)
         freed, self._freed = self._freed, b""
@@ -81,7 +81,7 @@ class Channel:
             out.clear()
 
     def receive(self) -> Iterator[Frame]:
-        """Give the frames that one call of the system completes; to be gone through before the next, or else closed.
+        """Return the frames that one system call completes. Exhaust or close them before the next call.
 
         The selector that watches the socket reports again what is left.
         """

@@ -20,7 +20,7 @@ Reducers = dict[type, Callable[[Any], Reduced]]
 
 @cache
 def reducers() -> Reducers:
-    """Give what pickles the types of Arrow."""
+    """Return the reducers that pickle the types of Arrow."""
     import pyarrow as pa
 
     arrow: Any = pa
@@ -35,7 +35,7 @@ def _kinds(kind: type[Any]) -> Iterator[type[Any]]:
 
 
 def _reduced(value: Any) -> Reduced:
-    """Reduce a batch or a table, unless it has types of somebody's own, which the other side may not know by name."""
+    """Reduce a batch or a table, unless it has extension types, which the other side may not know by name."""
     import pyarrow as pa
 
     if any(_is_extended(each) for each in value.schema.types):
@@ -76,7 +76,7 @@ def stream_of(value: Any) -> pickle.PickleBuffer:
 
 
 def restored(is_table: bool, data: Any) -> Any:
-    """Give a batch or a table again. Pickles refer to this by name."""
+    """Restore a batch or a table. Pickles refer to this by name."""
     import pyarrow as pa
 
     with pa.ipc.open_stream(data) as stream:
@@ -84,5 +84,5 @@ def restored(is_table: bool, data: Any) -> Any:
 
 
 def restored_array(is_chunked: bool, data: Any) -> Any:
-    """Give an array again. Pickles refer to this by name."""
+    """Restore an array. Pickles refer to this by name."""
     return restored(is_chunked, data).column(0)

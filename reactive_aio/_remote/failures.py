@@ -23,7 +23,7 @@ AnyGroup = BaseExceptionGroup[BaseException]
 ByValue = Callable[[Any], bytes]
 
 DEEPEST: Final = 8
-"""Exceptions behind one another, each led to by the next or a member of it, that go along. The traceback has all."""
+"""The number of chained exceptions, or members of a group, that are sent. The traceback has all."""
 
 
 def pack(
@@ -43,7 +43,7 @@ def pack(
 
 
 def unpack(data: bytes | bytearray) -> BaseException:
-    """Give the exception again, with the traceback where it was raised as its last note."""
+    """Restore the exception. Its last note is the traceback of where it was raised."""
     packed: Packed = pickle.loads(data)
     pickled, summary, notes, trace = packed
     error: object = None
@@ -60,7 +60,7 @@ def unpack(data: bytes | bytearray) -> BaseException:
 
 
 def _trace(error: BaseException) -> str:
-    """Give the traceback below the frame that caught the exception, in words."""
+    """Return the traceback below the frame that caught the exception, in words."""
     trace = error.__traceback__
     below = trace.tb_next if trace is not None and trace.tb_next is not None else trace
     try:
@@ -76,7 +76,7 @@ def _packed(error: BaseException, by_value: ByValue, deep: int, trace: str = "")
 
 
 def _pickled(error: BaseException, by_value: ByValue, deep: int) -> bytes | None:
-    """Pickle an exception, and the one that led to it if Python would show it; None if there is no way."""
+    """Pickle an exception, and the cause that Python would show. Return None if that is impossible."""
     data = _alone(error, by_value, deep)
     is_cause = error.__suppress_context__
     by = error.__cause__ if is_cause else error.__context__
@@ -86,7 +86,7 @@ def _pickled(error: BaseException, by_value: ByValue, deep: int) -> bytes | None
 
 
 def _alone(error: BaseException, by_value: ByValue, deep: int) -> bytes | None:
-    """Pickle an exception in the first of several ways by which it would come back; None if there is none."""
+    """Pickle an exception in the first of several ways by which it can be restored, or return None."""
     # Many can't be called with what they keep, so they are also taken apart.
     forms: tuple[object, ...] = (error, _Made(_revived, type(error), error.args, vars(error)))
     if _is_group(error):

@@ -80,12 +80,12 @@ class Frame:
         return not (self.buffers or self.more) and len(self.pickled) < LARGE_PICKLE
 
     def whole(self) -> bytes:
-        """Give all of a small one."""
+        """Return the bytes of a small frame."""
         pickled = self.pickled
         return HEAD.pack(self.kind, self.number, self.count, self.place, self.detail, len(pickled), 0) + pickled
 
     def views(self) -> list[memoryview]:
-        """Give the memory of its buffers."""
+        """Return the memory of its buffers."""
         return [each.raw() if isinstance(each, pickle.PickleBuffer) else memoryview(each) for each in self.buffers]
 
     def length(self) -> int:
@@ -99,7 +99,7 @@ class Frame:
         return size if not self.buffers else size + sum(view.nbytes for view in self.views())
 
     def encoded(self) -> Iterator[memoryview]:
-        """Give the pieces of memory that are to be sent, in order. None is empty."""
+        """Yield the pieces of memory to send, in order. None is empty."""
         if self.is_small:
             yield memoryview(self.whole())
             return
@@ -135,12 +135,12 @@ class Decoder:
         return self._target[self._at :]
 
     def filled(self, count: int) -> Frame | None:
-        """Take note of so many more bytes in the room, and give the frame that they complete."""
+        """Note ``count`` more bytes in the room, and return the frame that they complete."""
         self._at += count
         return next(self._frames) if self._at == len(self._target) else None
 
     def feed(self, data: bytes | memoryview) -> Iterator[Frame]:
-        """Take bytes that somebody else has received, and give the frames that they complete."""
+        """Take bytes that the caller has received, and return the frames that they complete."""
         left = memoryview(data)
         while left:
             if self._between and (frame := _whole(left)) is not None:
@@ -160,7 +160,7 @@ class Decoder:
         return self._heading and not self._at
 
     def _read(self) -> Iterator[Frame | None]:
-        """Say what to read next, by ``_target``, and give each frame that is complete."""
+        """Set ``_target`` for the next read, and yield each complete frame."""
         done: Frame | None = None
         while True:
             head = self._want(HEAD.size)
@@ -188,7 +188,7 @@ class Decoder:
 
 
 def _whole(data: memoryview) -> Frame | None:
-    """Read at once a frame that has come whole and has no buffers, as most do; None if it is no such."""
+    """Read at once a whole frame without buffers, as most are. Return None for another one."""
     if len(data) < HEAD.size:
         return None
     kind, number, count, place, detail, length, pieces = HEAD.unpack_from(data)

@@ -37,7 +37,7 @@ PROOF: Final = struct.Struct("!32s")
 
 
 class HandshakeError(ConnectionError):
-    """The other side is not who it should be, or is of another version."""
+    """The other side does not know the secret, or has another version."""
 
 
 def _proof(secret: bytes, side: bytes, greeting: bytes, nonce: bytes) -> bytes:
@@ -72,7 +72,7 @@ class Greeter:
         self.greeting = _sealed(self.secret, greeting)
 
     def answer(self, reply: bytes) -> bytes:
-        """Check the reply, of ``REPLY.size`` bytes, and give the proof; raises HandshakeError."""
+        """Check the reply, of ``REPLY.size`` bytes, and return the proof. Raise HandshakeError if it is wrong."""
         magic, nonce, proof = REPLY.unpack(reply)
         _check_magic(magic)
         if not hmac.compare_digest(proof, _proof(self.secret, b"loop", self.greeting, nonce)):
@@ -82,12 +82,12 @@ class Greeter:
 
 @define(eq=False)
 class Guard:
-    """The side of the loop, which lets in who proves to know the secret: feed it until it is ``through``."""
+    """The side of the loop, which accepts a worker that proves to know the secret. Feed it until it is ``through``."""
 
     secret: bytes = field(repr=False)
     through: bool = field(init=False, default=False)
     known: bool = field(init=False, default=False)
-    """Whether it has greeted with the seal of one who knows the secret: a guest, and no stranger."""
+    """Whether the greeting had the seal of the secret, so that the worker is a guest and not a stranger."""
     partition: int = field(init=False, default=0)
     attempt: int = field(init=False, default=0)
     _got: bytes = field(init=False, default=b"")
@@ -96,14 +96,14 @@ class Guard:
 
     @property
     def wants(self) -> int:
-        """The bytes to wait for. To read more would take what comes behind."""
+        """The number of bytes to wait for. Reading more would take bytes that come after them."""
         if self._expected is not None:
             return PROOF.size - len(self._got)
         sealed = len(self._got) >= UNSEALED.size and self._got.startswith(MAGIC)
         return (GREETING if sealed else UNSEALED).size - len(self._got)
 
     def feed(self, data: bytes) -> bytes:
-        """Take at most as many bytes as it ``wants``, and give what is to be said; raises HandshakeError."""
+        """Take at most as many bytes as it ``wants``, and return the answer. Raise HandshakeError if they are wrong."""
         self._got += data
         if self._got[:3] != MAGIC[: min(3, len(self._got))] and self._expected is None:
             raise HandshakeError("the other side speaks another protocol")

@@ -7,7 +7,7 @@ from typing import Final
 from attrs import frozen
 
 MOST_BYTES: Final = 32 << 20
-"""Bytes of elements and results of one region, as they travel, where nobody says more or less."""
+"""Bytes of elements and results of one region, as they are sent, by default."""
 
 SHARES: Final = 8
 """The shares for each worker: it has two chunks at a time, each with elements and results, and as much waits for its turn."""
@@ -23,7 +23,7 @@ class ByteLimit:
 
     @staticmethod
     def of(most: int, workers: int) -> ByteLimit:
-        """Share so many bytes among the chunks of some workers."""
+        """Divide a number of bytes among the chunks of some workers."""
         return ByteLimit(most, max(1, most // (SHARES * workers)))
 
     def __str__(self) -> str:

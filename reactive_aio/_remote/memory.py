@@ -1,4 +1,4 @@
-"""Memory that both ends of a channel have: what is large is copied into it, and the socket only carries where it lies.
+"""Memory that both ends of a channel share: large data are copied into it, and the socket carries only their place.
 
 It has no name. The system frees it with the last of the two processes, however these end. Each side writes to a half of
 its own and reads from the other one. It copies what it has read, and says so, and the room is used again.
@@ -17,7 +17,7 @@ from attrs import define, evolve, field
 from .frames import SHARED, Frame
 
 HALF: Final = 2**26
-"""Bytes that may lie there at a time, each way. The system provides what is used of them."""
+"""Bytes that may be there at a time, each way. The system provides the used ones."""
 
 KEPT: Final = 2**24
 """Bytes that are kept for the next region."""
@@ -26,13 +26,13 @@ LEAST: Final = 2**16
 """Bytes of a frame below which the socket is as quick (measured: at 64 KiB both take 35 µs, at 1 MiB 190 and 70)."""
 
 STEP: Final = 2**20
-"""Bytes that are asked of the system at a time."""
+"""Bytes that are requested from the system at a time."""
 
 LINE: Final = 64
 """The places are multiples of this."""
 
 PAINS: Final = 2
-"""Bytes that go by the socket for want of room before that much room is asked for: new memory is dearer than the socket."""
+"""Bytes that go by the socket before that much room is requested: new memory costs more than the socket."""
 
 
 @define(eq=False)
@@ -41,14 +41,14 @@ class Memory:
 
     file: int
     ours: int
-    """Where the half begins to which this side writes."""
+    """The beginning of the half to which this side writes."""
     theirs: int
     keep: Callable[[Memory], bool] = lambda memory: False
     """Takes it when it is not needed any more and nothing lies there, or says no."""
     _all: memoryview | None = field(init=False, default=None)
     _map: Any = field(init=False, default=None)
     _lent: dict[int, int] = field(init=False, factory=dict[int, int])
-    """Where what the other side has not read begins and ends."""
+    """Beginning and end of the data that the other side has not read."""
     _there: int = field(init=False, default=0)
     """Bytes of our half that the system has provided."""
     _missed: int = field(init=False, default=0)
@@ -111,7 +111,7 @@ class Memory:
         self.close()
 
     def _trim(self) -> None:
-        """Return to the system what is not kept."""
+        """Return unused memory to the system."""
         if self._all is None:
             return
         try:
@@ -130,7 +130,7 @@ class Memory:
         os.close(self.file)
 
     def _place(self, size: int) -> int | None:
-        """Find room, as low as can be, which is where memory is warm; None if there is none, or no memory for it."""
+        """Find room at the lowest place, where memory is warm. Return None without room, or without memory for it."""
         place = 0
         for start in sorted(self._lent):
             if start - place >= size:
@@ -143,7 +143,7 @@ class Memory:
         return place
 
     def _is_there(self, end: int, size: int) -> bool:
-        """Have the system provide our half up to here: a write where it has no memory kills the process."""
+        """Make the system provide this side's half up to here. A write without memory kills the process."""
         if end <= self._there:
             return True
         end += -end % STEP

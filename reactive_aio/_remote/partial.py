@@ -42,7 +42,7 @@ def loaded(frame: Frame) -> tuple[list[Any], BaseException | None]:
 
 
 def before_failure(pickled: bytes, buffers: Sequence[Any] = ()) -> list[Any]:
-    """Give the elements before the first that can't be unpickled, of a list that can't."""
+    """Return the elements before the first that can't be unpickled, of a list that can't."""
     try:
         cuts = list(_cuts(pickled))
         frames = [at for opcode, _, at in genops(pickled) if opcode.name == "FRAME" and at is not None]
@@ -67,7 +67,7 @@ def before_failure(pickled: bytes, buffers: Sequence[Any] = ()) -> list[Any]:
 
 
 def _cuts(pickled: bytes) -> Iterator[tuple[int, bytes]]:
-    """Tell where each element of a pickled list ends, and what puts it into the list there.
+    """Yield where each element of a pickled list ends, and the opcodes that append it there.
 
     Elements lie on the stack until some hundreds of them are put into the list. The last time that there are so many and
     no more, the last of them is complete.
@@ -93,7 +93,7 @@ def _unframed(pickled: bytes, frames: list[int]) -> bytes:
 
 
 def _after(opcode: Any, depth: int, marks: list[int]) -> int:
-    """Tell how much lies on the stack behind an opcode. ``marks`` are the places of those that do."""
+    """Return the height of the stack after an opcode. ``marks`` are the places of the marks."""
     taken = [each.name for each in opcode.stack_before]
     if opcode.name == "MARK":
         marks.append(depth)

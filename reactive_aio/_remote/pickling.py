@@ -1,4 +1,4 @@
-"""Pickling for another process: by reference where it can import what is meant, else by value.
+"""Pickling for another process: by reference if it can import the object, else by value.
 
 Functions at the top level of a module travel by name. Lambdas, local functions and what was defined in an interactive
 session can't be imported anywhere else. They travel by value, by cloudpickle, where that is installed (PySpark brings
@@ -30,7 +30,7 @@ ARROW: Final = "pyarrow"
 
 Buffers = list[pickle.PickleBuffer]
 Pieces = list[bytes]
-"""A pickle as it was written: one behind the other. Python hands out large bytes as they are, each as a piece of its own."""
+"""A pickle as it was written, in pieces. Python writes large bytes uncopied, each as its own piece."""
 Dumps = Callable[[object, Buffers], Pieces]
 
 
@@ -43,7 +43,7 @@ def dumps(value: object, buffers: Buffers | None = None) -> bytes:
 
 
 def dumps_in_pieces(value: object, buffers: Buffers | None = None) -> Pieces:
-    """Pickle a value without a copy of what is large in it."""
+    """Pickle a value without copying its large parts."""
     first = len(buffers) if buffers is not None else 0
     by_value = None
     try:
@@ -82,7 +82,7 @@ def by_reference(value: object, buffers: Buffers | None, *, main: bool | Callabl
 
 
 class _Written(list[bytes]):
-    """The file of a pickler, which keeps what is written as it is."""
+    """The file of a pickler, which keeps the written pieces as they are."""
 
     def write(self, data: Any) -> None:
         self.append(bytes(data))  # which copies what may change
@@ -113,7 +113,7 @@ def _has_none(_: type[Any]) -> bool:
 
 
 def aside(buffers: Buffers) -> Callable[[pickle.PickleBuffer], bool]:
-    """Give the buffer callback of a pickler that has large buffers appended to ``buffers``, and the small ones inside."""
+    """Return the buffer callback of a pickler: it appends large buffers to ``buffers``, and keeps small ones inside."""
 
     def keep(buffer: pickle.PickleBuffer) -> bool:
         try:
@@ -160,7 +160,7 @@ def _parcel(items: list[Any], dumps: Dumps, failure: BaseException | None) -> Pa
 
 
 def picklable(items: list[Any], dumps: Dumps) -> list[Any]:
-    """Give the elements before the first that can't be pickled."""
+    """Return the elements before the first that can't be pickled."""
     for at, item in enumerate(items):
         try:
             dumps([item], [])
@@ -170,7 +170,7 @@ def picklable(items: list[Any], dumps: Dumps) -> list[Any]:
 
 
 def dumps_by_value(value: object) -> bytes:
-    """Pickle a value, and by value what it refers to and can't be imported; raises if nothing is there to do it."""
+    """Pickle a value, and by value the objects in it that can't be imported. Raise if nothing can do that."""
     by_value = by_value_dumps()
     if by_value is None:
         raise pickle.PicklingError("cloudpickle is not installed")
@@ -179,7 +179,7 @@ def dumps_by_value(value: object) -> bytes:
 
 @cache
 def by_value_dumps() -> Callable[..., bytes] | None:
-    """Give the function of cloudpickle, or None where there is none."""
+    """Return ``cloudpickle.dumps``, or None if cloudpickle is not installed."""
     for package in ("cloudpickle", "pyspark"):
         if find_spec(package) is not None:
             found: Any = import_module("cloudpickle" if package == "cloudpickle" else "pyspark.cloudpickle")
@@ -189,19 +189,19 @@ def by_value_dumps() -> Callable[..., bytes] | None:
 
 
 def has_main() -> bool:
-    """Tell whether other processes can import the main module."""
+    """Return whether other processes can import the main module."""
     main = sys.modules.get(MAIN)
     return _is_module(getattr(getattr(main, "__spec__", None), "name", None), getattr(main, "__file__", None))
 
 
 @cache
 def _is_module(name: str | None, path: str | None) -> bool:
-    """Ask the file system once only, for this is asked for each chunk."""
+    """Cache the answer of the file system, because it is needed for each chunk."""
     return main_module() != ("", "")
 
 
 def main_module() -> tuple[str, str]:
-    """Give the name of the main module, if it was run as a module, or else its path.
+    """Return the name of the main module, if it was run as a module, or else its path.
 
     Without a main module they are two empty strings.
     """

@@ -1,4 +1,4 @@
-"""Context variables between processes: told by the module that has them as a global, and set where the functions run."""
+"""Context variables between processes. A module has each as a global, and it is set where the functions run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def variables(method: str, given: Iterable[ContextVar[Any]]) -> tuple[Variable, 
 
 
 def values_in(context: Context, variables: Iterable[Variable]) -> Values:
-    """Give the values that variables have in a context."""
+    """Return the values that variables have in a context."""
     return [(each.place, context[each.variable]) for each in variables if each.variable in context]
 
 

@@ -38,7 +38,7 @@ JOIN: Final = b"r"
 """On the control socket: a region, whose channel comes with it, and its memory where there is some."""
 END: Final = b"s"
 SMALL: Final = 16
-"""Results that go out at once at first, since nobody knows how large they are."""
+"""The number of results that are sent first, because their size is unknown."""
 
 GRACE: Final = 1.0
 """Seconds to end in order once the program is gone."""
@@ -72,7 +72,7 @@ class Main(ModuleType):
 
 
 def main(control: int, main_module: tuple[str, str], argv: list[str]) -> None:
-    """Work until told to stop, or until the other side is gone."""
+    """Work until a stop, or until the other side is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the program sees to it
     sys.argv[:] = argv
     stand_in = Main(*main_module)
@@ -99,26 +99,26 @@ class Chunk:
     context: contextvars.Context
     frame: Frame | None
     left: int
-    """The results that may still be given."""
+    """The results that may still be sent."""
     leave_out: int
-    """The results that have been given by a worker that was lost."""
+    """The results that a lost worker has sent."""
     room: int
-    """Bytes of results after which none is given until there is room again."""
+    """Bytes of results after which none is made until there is room again."""
     run: Any = None
     behind: BaseException | None = None
-    """The error of unpickling the element behind those of the run."""
+    """The error of unpickling the element after those of the run."""
     waited: float = 0.0
     """Seconds of its parts so far in which nothing was to be done but to wait."""
 
     @property
     def may_go_on(self) -> bool:
-        """Whether there is room for results, or some are to be left out."""
+        """Whether there is room for results, or some have to be left out."""
         return bool(self.leave_out or (self.left and self.room > 0))
 
 
 @define(eq=False)
 class Worker:
-    """The work of the process: it runs the regions that come by its control socket, or those it is given."""
+    """The work of the process. It runs the regions that come by its control socket, or the given ones."""
 
     control: socket.socket | None = None
     selector: selectors.BaseSelector = field(init=False, factory=selectors.DefaultSelector)
@@ -176,21 +176,21 @@ class Region:
     channel: Channel
     dumps: Dumps = dumps_in_pieces
     place: str = field(factory=lambda: f"worker process {os.getpid()}")
-    """Where this is, in words, for the tracebacks of failures."""
+    """The place, as text, for the tracebacks of failures."""
     _work: Any = field(init=False, default=None)
     _context: contextvars.Context = field(init=False, factory=contextvars.copy_context)
     _failure: bytes | None = field(init=False, default=None)
-    """Why there is no work that could be done."""
+    """The reason why no work can be done."""
     _share: int = field(init=False, default=0)
-    """Bytes of results that a chunk may give until the loop lets it go on."""
+    """Bytes of results that a chunk may send until the loop lets it go on."""
     _largest: int = field(init=False, default=SMALL)
-    """Results that have about so many bytes, if they are like those before."""
+    """The number of results that have about ``most`` bytes, if they are like those before."""
     _chunks: dict[int, Chunk] = field(init=False, factory=dict[int, Chunk])
     _watching: int = field(init=False, default=selectors.EVENT_READ)
     _closed: bool = field(init=False, default=False)
 
     def on_ready(self, events: int) -> None:
-        """Take what has come, and send what has waited."""
+        """Take the arrived frames, and send the waiting ones."""
         if self not in self.worker.regions:
             return  # it has hung up since the system was asked
         if events & selectors.EVENT_WRITE:
@@ -310,7 +310,7 @@ class Region:
     # -- the end
 
     def close(self) -> None:
-        """Let go of what is half done, say what could not be let go of, and hang up: the loop waits for that."""
+        """Drop unfinished chunks, report failed cleanups, and hang up. The loop waits for that."""
         for chunk in self._chunks.values():
             self._let_go(chunk)
         self._chunks.clear()
@@ -327,7 +327,7 @@ class Region:
             self._tell(chunk, error)
 
     def _tell(self, chunk: Chunk, error: BaseException) -> None:
-        """Send what has failed behind the end of a chunk."""
+        """Send the failures after the end of a chunk."""
         self.channel.send(Frame(CLEANUP, chunk.number, pickled=pack(error, self.place)))
         self._watch()
 

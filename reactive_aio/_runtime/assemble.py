@@ -42,16 +42,16 @@ class RegionHost:
     driver: RegionDriver
     lifetime: Lifetime
     _belonging: Scheduler
-    """Where the flows belong that the combinator was given, if that may not be where it runs itself."""
+    """The place of the combinator's flows, if it may differ from the place where the combinator runs."""
     _given: dict[int, FlowLike]
     """Those flows, by identity. They are held: when one is freed, a flow that a function makes may get its identity."""
     _flow: FlowLike | None = field(init=False, default=None)
     _plan: Plan = field(init=False)
     """The plan of the last inner flow: it is mostly the same one that is subscribed to again."""
     _home: Scheduler = field(init=False)
-    """Where that flow belongs."""
+    """The place of that flow."""
     _passed_on: PassedOn = field(init=False, factory=PassedOn)
-    """The given elements that came most lately, and that nobody has subscribed to."""
+    """The latest given elements, to which nothing has subscribed."""
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -69,11 +69,11 @@ class RegionHost:
         return self.driver.region.source
 
     def post(self, handle: Callable[[Any], None], value: Any) -> None:
-        """Have ``handle(value)`` called on the region's loop, from any thread."""
+        """Call ``handle(value)`` on the region's loop, from any thread."""
         self.driver.post(handle, value)
 
     def hold(self) -> Released:
-        """Take a hold on the lifetime of the region, given up too if the loop ends first."""
+        """Take a hold on the lifetime of the region. It is also released if the loop ends first."""
         hold = _Hold(self.driver, self.lifetime.hold())
         self.driver.abandoned[hold] = None
         return hold
@@ -93,12 +93,12 @@ class RegionHost:
         return task
 
     def cleanup_failed(self, error: BaseException) -> None:
-        """Pass on what a cleanup behind the end of the region has raised."""
+        """Pass on the error of a cleanup after the end of the region."""
         # A copy, as this may be called on any thread, and inside the context itself.
         self.driver.context.copy().run(self.driver.host.cleanup_failed, error)
 
     def dropped(self, error: BaseException) -> None:
-        """Tell the hook of a failure that nobody will raise."""
+        """Report to the hook a failure that is not raised."""
         self.driver.host.dropped(error)
 
     def subscribe(
@@ -192,7 +192,7 @@ class RegionHost:
         return None if self.driver.place.hops or not self._is_here(flow) else source
 
     def _given_by(self, flow: FlowLike) -> Iterator[Any] | None:
-        """Return the elements of a flow of given elements that belongs here, with stateless stages at most; None for all others."""
+        """Return the elements of a flow of given elements here, with at most stateless stages. None for others."""
         nodes = flow.__nodes__
         source = nodes.source.operator
         if not source.at_hand or not self._is_here(flow):
@@ -223,19 +223,19 @@ class RegionInlet(RegionHost):
         self.driver.on_complete()
 
     def discard_by(self, discard: Callable[[Iterable[Any]], None]) -> None:
-        """Have elements that the region is given, and does not begin with, discarded by the source."""
+        """Let the source discard elements that the region gets and does not begin."""
         self.driver.upstream.discard = discard
 
     def after_end(self, call: Callable[[], None]) -> None:
-        """Have something called behind the end of the region."""
+        """Call something after the end of the region."""
         self.driver.after_end(call)
 
     def show(self, gauge: Gauge) -> None:
-        """Have snapshots show what the source keeps and drops by itself."""
+        """Show in snapshots the elements that the source itself keeps and drops."""
         _view(self.driver).gauge = gauge
 
     def show_tasks(self, tasks: Callable[[], TasksSnapshot]) -> None:
-        """Have snapshots show how far the tasks are that make the elements."""
+        """Show in snapshots the progress of the tasks that make the elements."""
         _view(self.driver).tasks = tasks
 
 
@@ -247,7 +247,7 @@ def _view(driver: RegionDriver) -> View:
 
 @define(eq=False)
 class _Hold:
-    """A hold on a lifetime: given up when it is called for the first time, or when the loop of its region ends."""
+    """A hold on a lifetime. It is released at its first call, or when the loop of its region ends."""
 
     _driver: RegionDriver
     _release: Released | None
@@ -351,13 +351,13 @@ def _row(
 
 
 def _may_block(plan: Plan, region: Region) -> bool:
-    """Return whether the region pulls a source that runs code of the user's, and so may wait for what comes when it comes."""
+    """Return whether the region pulls a source with code of the user, and so may wait for its elements."""
     source = plan.source.operator
     return region.boundary is None and isinstance(source, Pulled) and not source.plain
 
 
 def _introduce(plan: Plan, drivers: list[RegionDriver], outer: Company | None) -> None:
-    """Make a company of the regions that share an event loop, or may come to share it with those of inner flows."""
+    """Make a company of the regions that share an event loop, or may later share it with those of inner flows."""
     companies = {} if outer is None else {id(outer.loop): outer}
     loops = [id(driver.loop) for driver in drivers]
     for driver, loop in zip(drivers, loops, strict=True):

@@ -22,7 +22,7 @@ from ..hooks import also_failed, discard
 R = TypeVar("R")
 
 Reading: TypeAlias = "GeneratorType[Any, None, None]"
-"""Gives the elements of an iterator, and in between what it awaits."""
+"""Yields the elements of an iterator, and in between the objects that it awaits."""
 
 
 MANY: Final = 8
@@ -35,7 +35,7 @@ LISTED: Final = object()
 """Given by the iterator's generator when it has listed as many elements as it was to."""
 
 ANSWERED: Final = object()
-"""Given by the iterator's generator when the iterator has answered a cancel by an element, which is the next to be given."""
+"""Yielded by the iterator's generator when the iterator has answered a cancel by an element, which comes next."""
 
 
 class Interrupted(BaseException):
@@ -47,7 +47,7 @@ class Interrupted(BaseException):
 
 
 class Left(BaseException):
-    """The region needs no more elements: the iterator is to be closed."""
+    """The region needs no more elements: close the iterator."""
 
 
 class AwaitedInput:
@@ -70,22 +70,22 @@ class AwaitedInput:
         self.reading: Reading | None = None
         """The iterator, once there has been demand, until it has ended."""
         self._cleanup: BaseException | None = None
-        """The error that the iterator has raised since it has been told that the region has left it."""
+        """The error of the iterator after the region has left it."""
         self._answers: tuple[Any, ...] = ()
-        """An element that the iterator gave when it was told of a cancel where it waited, and not when it was asked."""
+        """An element that the iterator yielded when it was cancelled at a wait, and not when it was asked."""
         self._answering = False
         self._listed: list[Any] | None = None  # made when it is wanted: a service has thousands of iterators open
         """Elements that have been read and not been taken."""
         self._lists = 0
-        """How many elements are to be listed, while that is so; else each is given by itself."""
+        """The number of elements to collect, while they are collected. Else each is emitted alone."""
         self._most = LONGEST
-        """How many elements may be listed at a time."""
+        """The most elements that may be collected at a time."""
         self.interrupted = False
-        """Whether it has been told of a cancel while it waited for demand, and has not answered."""
+        """Whether it was cancelled while it waited for demand, and has not answered."""
         self.left = False
         """Whether the region needs no more elements."""
         self._told = False
-        """Whether the iterator has been told that the region has left it, so that what it raises is of its cleanup."""
+        """Whether the iterator knows that the region has left it, so that its errors are those of its cleanup."""
         self.closing = False
         """Whether the iterator is being closed, which no cancel is to cut short."""
         self.ended = False
@@ -164,7 +164,7 @@ class AwaitedInput:
         return answer
 
     def used_up(self) -> bool:
-        """Note that the iterator has ended. True since the stages have to hear of it."""
+        """Note that the iterator has ended. Return True, because the stages need the end."""
         if self._answering:
             self._answering = False
         else:
@@ -185,7 +185,7 @@ class AwaitedInput:
 
     @property
     def emptied(self) -> bool:
-        """Whether nothing that the iterator has given is left here."""
+        """Whether no element of the iterator is left here."""
         return not (self._listed or self._answers)
 
     @property
@@ -198,7 +198,7 @@ class AwaitedInput:
         return not self.ended
 
     def close(self) -> None:
-        """Let go of what has come. The owner closes the iterator."""
+        """Drop the elements that have come. The owner closes the iterator."""
         self.left = self.ended = True
         self._discard()
 
@@ -218,7 +218,7 @@ class AwaitedInput:
         return self.reading is not None and self.reading.gi_yieldfrom is not None
 
     def resume(self) -> None:
-        """Go on behind what the iterator has waited for, where that is not a pass's to do."""
+        """Go on after the wait of the iterator, if a pass does not do that."""
         self._step(self.begun().send, None)
 
     def throw(self, error: BaseException) -> None:
@@ -227,7 +227,7 @@ class AwaitedInput:
         self._step(self.begun().throw, error)
 
     def interrupt(self, cancelled: asyncio.CancelledError) -> None:
-        """Tell the iterator, which waits for demand, of a cancel. An element that it answers with comes next."""
+        """Cancel the iterator, which waits for demand. If it yields an element then, that is the next one."""
         if not self.ended:
             self.interrupted = not self.suspended
             self.throw(cancelled if self.suspended else Interrupted(cancelled))
@@ -309,7 +309,7 @@ class AwaitedInput:
         except FAILURES as error:
             if is_closed_with(error, self.loop):
                 raise
-            # The call that makes the iterator may raise StopAsyncIteration too, which is no end.
+            # The call that makes the iterator may raise StopAsyncIteration too, which is not an end.
             if iterator is None or not isinstance(error, StopAsyncIteration):
                 failure = error
         if answers:
@@ -335,7 +335,7 @@ class AwaitedInput:
         del failure  # as above
 
     def _failed(self, failure: BaseException, *, told: bool) -> None:
-        """Keep the failure: that of the input, unless the iterator had been told that it was left."""
+        """Keep the failure. It is that of the input, unless the region had left the iterator."""
         if isinstance(failure, asyncio.CancelledError):
             if self.left:
                 return
@@ -373,7 +373,7 @@ async def _answer(iterator: AsyncIterator[Any], cancelled: asyncio.CancelledErro
 
 
 async def _close(iterator: AsyncIterator[Any], failure: BaseException | None) -> None:
-    """Close an iterator. A failure of that is noted on the one before it, or raised where there is none."""
+    """Close an iterator. A failure of that is noted on an earlier one, or raised if there is none."""
     close = getattr(iterator, "aclose", None)
     if close is None:
         return

@@ -135,7 +135,7 @@ class AwaitedDriver(RegionDriver):
         return awaited
 
     def _list_on(self) -> Any:
-        """As `_gather_on`, where there is no stage."""
+        """As `_gather_on`, without a stage."""
         listed = self.source.whole_chunk(self._demand)
         if listed is not None:
             self._deliver(listed)
@@ -149,14 +149,14 @@ class AwaitedDriver(RegionDriver):
             self._deliver(out)
 
     def break_off(self) -> None:
-        """Let go of the pass."""
+        """Drop the pass."""
         gathers, self._pass = self._pass, None
         if gathers is not None and not gathers.gi_running:
             gathers.close()
 
     @coroutine
     def read_on(self) -> Generator[Any, None, None]:
-        """Await, and gather what comes behind that, as long as the iterator suspends: an element may come alone each time."""
+        """Await, and gather the next elements, as long as the iterator suspends. Each element may come alone."""
         pace, gathers = self.run.pace, self._pass
         lists = self.run.empty and not self.each
         (awaited,), pace.awaiting = cast("tuple[Any]", pace.awaiting), None
@@ -179,7 +179,7 @@ class AwaitedDriver(RegionDriver):
                 return
 
     def call_again(self) -> None:
-        """Have a turn come."""
+        """Schedule a turn."""
         if not self._awake:
             self._wake()
 
@@ -215,7 +215,7 @@ class AwaitedDriver(RegionDriver):
     # -- a consumer on the same loop that takes one element at a time
 
     def poll(self) -> Any:
-        """Give the next element of the current pass, or NOTHING, under the owner's identity."""
+        """Return the next element of the current pass, or NOTHING, under the owner's identity."""
         run, owner = self.run, self._owner
         items, going = run.current, owner.going
         # As `Owner.waits` and `Owner.run`, without their calls: each element of an `async for` comes by here.

@@ -1,4 +1,4 @@
-"""Connections: flows that run for nobody in particular, such as one run for several readers."""
+"""Connections: flows without a subscriber of their own, such as one run for several readers."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class Crossing:
 
 @define(eq=False)
 class Gathering:
-    """The boundary behind a combinator that reads a blocking iterator on a thread (a Receiver): what a turn gives crosses as one list.
+    """The boundary after a combinator on the thread of a blocking iterator (a Receiver). A turn crosses as one list.
 
     The iterator gives each element before it makes the next, so that no element waits while it blocks. To send each by itself would
     cost a wake-up for each. A handover takes the list to the next region while the thread is blocked.
@@ -59,7 +59,7 @@ class Gathering:
 
     @classmethod
     def begin(cls, driver: RegionDriver) -> None:
-        """Have it stand behind the combinator that is the last one on the loop of a region, from now on."""
+        """Put it after the last combinator on the loop of a region, from now on."""
         while driver.place.outer is not None:
             driver = driver.place.outer
         crossing = driver.receiver
@@ -82,12 +82,12 @@ class Gathering:
             handover.arm()
 
     def on_error(self, error: BaseException) -> None:
-        """Pass on the failure, behind the elements."""
+        """Pass on the failure, after the elements."""
         self._cross()
         self._crossing.on_error(error)
 
     def on_complete(self) -> None:
-        """Pass on the end, behind the elements."""
+        """Pass on the end, after the elements."""
         self._cross()
         self._crossing.on_complete()
 

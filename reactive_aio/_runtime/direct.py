@@ -28,7 +28,7 @@ from .iterating import raise_held
 
 
 async def run_directly(feed: Placed[Any], stages: Sequence[Placed[Any]], default: Any) -> Any:
-    """Run stages over a source in this task, and return the element that they give, or ``default``."""
+    """Run stages over a source in this task, and return the element that they emit, or ``default``."""
     budget = Budget.of(asyncio.get_running_loop())
     if budgets.clock() >= budget.lent:
         budget.lent = await budget.turn()
@@ -59,7 +59,7 @@ def _begun(feed: Placed[Any], stages: Sequence[Placed[Any]]) -> DirectPulled | F
 
 
 class Direct(ABC):
-    """One run of one region, for the one element that it gives at most."""
+    """One run of one region, for the one element that it emits at most."""
 
     __slots__ = ("_holds", "_read", "_run", "error", "value")
 
@@ -68,20 +68,20 @@ class Direct(ABC):
         self._read = False
         """Whether the source has ended."""
         self._holds = True
-        """Whether the source may hold something that is to be let go of."""
+        """Whether the source may hold something to let go of."""
         self.value: Any = MISSING
         self.error: BaseException | None = None
 
     @abstractmethod
     def _read_on(self, until: float) -> bool:
-        """Begin a pass over what the source gives; False behind the end."""
+        """Begin a pass over the elements of the source. Return False after the end."""
 
     @abstractmethod
     def _used_up(self) -> None:
         """Note that a pass has come to the end of its input."""
 
     def _step(self, until: float) -> bool:
-        """Run one pass, or the next part of it; False behind the end."""
+        """Run one pass, or the next part of it. Return False after the end."""
         run = self._run
         items = run.current
         if items is not None:
@@ -94,7 +94,7 @@ class Direct(ABC):
         return self._read_on(until)
 
     def _take(self, items: Iterator[Any] | None) -> bool:
-        """Take the element of a pass that gives it there and then."""
+        """Take the element of a pass that emits it at once."""
         assert items is not None
         run = self._run
         try:
@@ -142,7 +142,7 @@ class Direct(ABC):
             del first, others, failures  # a traceback leads back to here
 
     def close(self) -> list[BaseException]:
-        """Let go of the pass, of what the stages hold, and of the source; return what that raises."""
+        """Let go of the pass, of what the stages hold, and of the source. Return the errors of that."""
         run = self._run
         items, run.current = run.current, None
         close: Callable[[], object] | None = getattr(items, "close", None)
@@ -199,7 +199,7 @@ class DirectPulled(Direct):
         self._read = True
 
     def _gather(self, gather: Call, items: Iterator[Any]) -> bool:
-        """Run a pass that gives nothing before the end."""
+        """Run a pass that emits nothing before the end."""
         run = self._run
         run.current = items
         try:

@@ -30,7 +30,7 @@ from .owner import Owner
 
 
 async def run_awaited(feed: Placed[Any], stages: Sequence[Placed[Any]], default: Any, *, gathered: bool) -> Any:
-    """Run stages over an async iterator, and return the element that they give, or ``default``.
+    """Run stages over an async iterator, and return the element that they emit, or ``default``.
 
     It may be what was ``gathered`` of others.
     """
@@ -90,7 +90,7 @@ class DirectAwaited(Direct, Taker):
         self.closed = False
         """Whether the region has ended."""
         self.done: asyncio.Future[None] | None = None
-        """Tells the task that awaits the end that all is over."""
+        """Wakes the task that awaits the end when all is over."""
         self.over = False
         """Whether the owner has ended."""
 
@@ -102,7 +102,7 @@ class DirectAwaited(Direct, Taker):
         return self._host
 
     def cancel(self) -> None:
-        """End, for want of a task that awaits it."""
+        """End, because no task awaits it."""
         if not self.closed:
             for error in self.close():
                 self.host.cleanup_failed(error)
@@ -110,7 +110,7 @@ class DirectAwaited(Direct, Taker):
             self.over = not self._owner.begun
 
     def drop(self, *, gathered: bool) -> None:
-        """Tell the hooks of what will reach nobody."""
+        """Report to the hooks what reaches no subscriber."""
         if self.error is not None:
             drop_error(self.error)
         elif self.value is not MISSING:
@@ -149,7 +149,7 @@ class DirectAwaited(Direct, Taker):
 
     @coroutine
     def read_on(self) -> Generator[Any, None, None]:
-        """Await, and gather what comes behind that, as long as the iterator suspends."""
+        """Await, and gather the next elements, as long as the iterator suspends."""
         pace, gathers = self._run.pace, self._gathers
         awaiting, pace.awaiting = pace.awaiting, None
         assert awaiting is not None
@@ -170,17 +170,17 @@ class DirectAwaited(Direct, Taker):
                 return
 
     def break_off(self) -> None:
-        """Let go of the pass that gathers."""
+        """Drop the pass that gathers."""
         gathers, self._gathers = self._gathers, None
         if gathers is not None and not gathers.gi_running:
             gathers.close()
 
     def call_again(self) -> None:
-        """Have the owner go on when others on the event loop have had their turns."""
+        """Let the owner go on after the other members of the event loop have had their turns."""
         self._budget.add(self)
 
     def come(self) -> None:
-        """Have the owner go on."""
+        """Let the owner go on."""
         if not self.over:
             self._owner.call(self)
 
@@ -188,7 +188,7 @@ class DirectAwaited(Direct, Taker):
         """Nothing: the loop has no step for the owner any more."""
 
     def caught(self, error: BaseException) -> None:
-        """Fail with what has left the owner."""
+        """Fail with an exception that left the owner."""
         if not self.closed:
             self._fail(as_failure(error))
 
@@ -202,7 +202,7 @@ class DirectAwaited(Direct, Taker):
     # -- passes
 
     def _step(self, until: float) -> bool:
-        """Run one pass, or the next part of it, or fail behind the last element; False behind the end."""
+        """Run one pass, or the next part of it, or fail after the last element. Return False after the end."""
         run, error = self._run, self._awaited.error
         self._read = self._awaited.ended  # in a pass, or by a cancel where it waited
         if error is not None and self._read and run.current is None and not (run.may_stop and run.done):
@@ -212,7 +212,7 @@ class DirectAwaited(Direct, Taker):
         return super()._step(until)
 
     def _read_on(self, until: float) -> bool:
-        """Begin a pass over what the iterator gives; False behind the end."""
+        """Begin a pass over the elements of the iterator. Return False after the end."""
         run = self._run
         items = self._awaited.stretch()
         assert items is not None
@@ -221,7 +221,7 @@ class DirectAwaited(Direct, Taker):
         return self._take(run.begin(items, until))
 
     def _gather(self, gather: Call, items: Iterator[Any]) -> bool:
-        """Run a pass that gives nothing before the end, up to where the iterator suspends."""
+        """Run a pass that emits nothing before the end, up to where the iterator suspends."""
         gathers = self._gathers = gather[0](items, self._run.pace, [], 1, *gather[1])
         try:
             self._run.pace.awaiting = (gathers.send(None),)
@@ -235,7 +235,7 @@ class DirectAwaited(Direct, Taker):
         return not self.closed
 
     def _gathered(self) -> None:
-        """See to the end of a pass: that of its time, or of the iterator."""
+        """Handle the end of a pass: its time is up, or the iterator has ended."""
         if self._run.pace.ended:
             self._used_up()
             if self._awaited.ended and self._run.ends and self._awaited.error is None:

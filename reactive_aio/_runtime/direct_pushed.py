@@ -1,7 +1,7 @@
-"""Direct runs of a part of a flow: the task that awaits an end of a window or a group waits for what that is given.
+"""Direct runs of a part of a flow: the task that awaits an end of a window or a group needs no driver.
 
-A flow of many small groups has an end for each of them. So no driver is made. The one region runs in turns of the event loop, with the order,
-the demand and the failures that a driver would have.
+A flow of many small groups has an end for each of them. The one region of such an end runs in turns of the event loop, on the lists that it
+gets. Order, demand and failures are those of a driver.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from .iterating import raise_held
 
 
 async def run_pushed(feed: Placed[Any], stages: Sequence[Placed[Any]], default: Any, *, gathered: bool) -> Any:
-    """Run stages over a source that `is_bare`, and return the element that they give, or ``default``.
+    """Run stages over a source that `is_bare`, and return their element, or ``default``.
 
-    It may be what was ``gathered`` of others.
+    With ``gathered`` the element is a list of elements.
     """
     run = _begun(feed, stages)
     if isinstance(run, Failed):
@@ -55,7 +55,7 @@ def _begun(feed: Placed[Any], stages: Sequence[Placed[Any]]) -> DirectPushed | F
 
 
 class DirectPushed(Direct, Taker):
-    """One run of one region that is given lists (an Outlet). To its source it is as much of an inlet as one that `is_bare` needs."""
+    """One run of one region over lists (an Outlet). Its source sees as much of an inlet as a source that `is_bare` needs."""
 
     __slots__ = ("_at_work", "_budget", "_due", "_events", "_input", "_source", "closed", "context", "done", "loop")
 
@@ -71,11 +71,11 @@ class DirectPushed(Direct, Taker):
         self._due = False
         """Whether a turn is to come."""
         self._at_work = False
-        """Whether a turn is running: what comes in it is seen to in it."""
+        """Whether a turn is running. Lists that arrive in it are worked on in it."""
         self.closed = False
         """Whether the region has ended."""
         self.done: asyncio.Future[None] = loop.create_future()
-        """Tells the task that awaits the end that all is over."""
+        """Wakes the task that awaits the end, when all is over."""
 
     def open(self) -> None:
         """Open the source, unless a stage says already that it needs none."""
@@ -92,7 +92,7 @@ class DirectPushed(Direct, Taker):
             self._fail(error, locate=True)
 
     def abandon(self, *, gathered: bool) -> None:
-        """End, for want of a task that awaits it, and tell the hooks of what will reach nobody."""
+        """End because the task was cancelled. The hooks get the elements and errors that reach nobody."""
         if not self.closed:
             for error in self.context.run(self.close):
                 drop_error(error)
@@ -119,7 +119,7 @@ class DirectPushed(Direct, Taker):
         self._go()
 
     def post(self, handle: Callable[[Any], None], value: Any) -> None:
-        """Have the source called in a turn."""
+        """Call the source in a turn."""
         self._events.append((handle, value))
         self._wake()
 
@@ -144,7 +144,7 @@ class DirectPushed(Direct, Taker):
             self.context.run(self._work, self._budget.moment())
 
     def _work(self, until: float) -> None:
-        """Work on what has been given, and ask for what is missing."""
+        """Work on the lists that have arrived, and request the missing elements."""
         self._at_work = True
         try:
             while self._events:
@@ -163,7 +163,7 @@ class DirectPushed(Direct, Taker):
             self._at_work = False
 
     def _read_on(self, until: float) -> bool:
-        """Begin a pass over what has been given; False where nothing is there, and behind a failure."""
+        """Begin a pass over the next list; False if there is none, and after a failure."""
         run, fed = self._run, self._input
         items = fed.stretch()
         if items is not None:
@@ -180,7 +180,7 @@ class DirectPushed(Direct, Taker):
         return self._finish() if run.mute and run.ends else True
 
     def _gather(self, gather: Call, items: Iterator[Any]) -> bool:
-        """Run a pass that gives nothing before the end."""
+        """Run a pass that emits nothing before the end."""
         run = self._run
         try:
             gather[0](items, run.pace, [], 1, *gather[1])
@@ -193,7 +193,7 @@ class DirectPushed(Direct, Taker):
         return True
 
     def _finish(self) -> bool:
-        """Take the element of the last stage, where only that has one: as a pass does, in fewer calls."""
+        """Take the element of the last stage, if no other stage has one. A pass does the same in more calls."""
         try:
             for item in self._run.transforms[-1].finish():
                 self.value = item

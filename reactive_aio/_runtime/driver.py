@@ -84,13 +84,13 @@ class RegionDriver(Emission):
             self.post(self._note, None)
 
     def abandon(self) -> None:
-        """Have the flow count as failed, for what its cleanup raises."""
+        """Count the flow as failed, for errors of its cleanup."""
         self.host.failed = True
 
     # -- the signals of upstream, on the region's loop
 
     def on_chunk(self, items: list[Any]) -> None:
-        """Take elements and pass on what comes of them; what goes wrong here is no failure of who calls."""
+        """Take elements and pass on the results. An error here is not a failure of the caller."""
         fed: Any = self._input
         try:
             waits = self._draining or self.place.hops
@@ -105,7 +105,7 @@ class RegionDriver(Emission):
             self.caught(error)
 
     def arrive(self, items: list[Any]) -> None:
-        """Take elements over a boundary, from any thread. A turn sees to them, which comes only if any are wanted.
+        """Take elements over a boundary, from any thread. A turn handles them if there is demand.
 
         On the loop they are taken at once, but behind the posted ones: a turn whose time was up may have left some of these.
         """
@@ -119,11 +119,11 @@ class RegionDriver(Emission):
             self._wake_here()
 
     def on_error(self, error: BaseException) -> None:
-        """Take the failure of upstream. It stays behind the elements."""
+        """Take the failure of upstream. It comes after the elements."""
         self._take_end_here(error)
 
     def on_complete(self) -> None:
-        """Take the end of upstream. It stays behind the elements."""
+        """Take the end of upstream. It comes after the elements."""
         self._take_end_here(None)
 
     def _take_end_here(self, error: BaseException | None) -> None:
@@ -142,7 +142,7 @@ class RegionDriver(Emission):
 
     @property
     def demand(self) -> int:
-        """The number of elements that have been requested of the region, and that it has not given."""
+        """The number of elements that have been requested from the region, and that it has not emitted."""
         return self._demand
 
     @property
@@ -159,7 +159,7 @@ class RegionDriver(Emission):
     # -- life
 
     def hand_over(self, downstream: RegionDriver) -> None:
-        """Have the loop of the next region take what has been made, while a function keeps the thread of this one."""
+        """Let the loop of the next region take the made elements, while a function blocks the thread of this one."""
         handover = Handover(downstream.loop, downstream.context, downstream.arrive)
         self.handover = downstream.place.handover = handover
         self.run.pace.idle, self.run.pace.arm = handover.idle, handover.arm
@@ -167,7 +167,7 @@ class RegionDriver(Emission):
     def begin(
         self, receiver: Receiver[Any] | None, open_source: Callable[[], Subscription] | None, *, called: bool
     ) -> None:
-        """Have the region start on its loop: at once if that is the running one, else as the next event.
+        """Start the region on its loop: at once if that is the running one, else as the next event.
 
         The receiver of the last region hears on_subscribe first, before anything is opened. With ``called`` no turn
         is scheduled: the caller, on this loop, is to take it.
@@ -211,7 +211,7 @@ class RegionDriver(Emission):
                 self._not_opened(error)
 
     def _not_opened(self, error: BaseException) -> None:
-        """Fail, behind what some stage has to give before any input."""
+        """Fail, after the elements that some stage emits before any input."""
         if self.run.phase is STARTING:
             self.run.locate(error)
             self._input = PushedInput(None, self.run)
@@ -234,7 +234,7 @@ class RegionDriver(Emission):
         self._abandon()
 
     def give_up(self, error: BaseException) -> None:
-        """See to what is left, here and in the regions that are read on this loop."""
+        """Handle what is left, here and in the regions that are read on this loop."""
         for driver in reversed(self.place.dependents(self)):
             driver.cancelled = True
             Emission.give_up(driver, error)
@@ -268,14 +268,14 @@ class RegionDriver(Emission):
             self.place.read_by(self, outer)
 
     def advance(self) -> None:
-        """Work at once on what is there, called on the loop; the rest of it later, if time runs out."""
+        """Process the arrived elements at once; called on the loop. If time runs out, the rest comes later."""
         if not self._draining and (self.place.hops or self._work()) and not self._awake:
             self._wake()
 
     # -- the end
 
     def broken(self, error: BaseException) -> None:
-        """Fail with what has left a turn. Where the region has ended, its reader fails instead."""
+        """Fail with an exception that left a turn. If the region has ended, its reader fails instead."""
         if self.closed:
             self.host.fail_reader(as_failure(error))
         else:
@@ -305,9 +305,9 @@ class RegionDriver(Emission):
             self._done()
 
     def _tell(self, receiver: Receiver[Any], error: BaseException | None) -> None:
-        """Tell of the end.
+        """Signal the end.
 
-        If that goes wrong, the region that reads the flow fails, or else the receiver hears of it again.
+        If that goes wrong, the region that reads the flow fails, or else the receiver gets that failure.
         """
         try:
             if error is None:
@@ -356,7 +356,7 @@ class RegionDriver(Emission):
             self._done()
 
     def _late_failure(self) -> list[BaseException]:
-        """Take the failure, if there is one, that stands behind elements which nobody will take any more."""
+        """Take the failure, if there is one, after elements that will not be taken any more."""
         error, self._input.error = self._input.error, None
         return [] if error is None else [error]
 
@@ -366,7 +366,7 @@ class RegionDriver(Emission):
         self.receiver = self._open_source = self._straight = None
         self._demand = 0
         for late in self._late_failure() if self._input.error is not None else ():
-            # A loop that ends cancels its tasks: with a stream that has been cancelled that is no news.
+            # A loop that ends cancels its tasks: for a cancelled stream that changes nothing.
             if not (self.cancelled and isinstance(late, TaskCancelledError)):
                 self.host.dropped(late)
         if self.host.reader is self:
@@ -381,7 +381,7 @@ class RegionDriver(Emission):
         return close_all(closers if close is None else (close, *closers))
 
     def after_end(self, call: Callable[[], None]) -> None:
-        """Have something called when the downstream has heard of the end, the latest first.
+        """Call something when the downstream has got the end. The latest one is called first.
 
         A region whose time is up may still have elements to work on, which the end is behind. So may one that reads this one.
         """
@@ -394,7 +394,7 @@ class RegionDriver(Emission):
             self._behind = (call, *self._behind)
 
     def _done(self) -> None:
-        """Leave: the downstream has heard of the end."""
+        """Leave: the downstream has got the end."""
         begun(self.loop).discard(self)
         self.place.leave(self)
         calls, self._behind = self._behind, ()  # they lead back to here

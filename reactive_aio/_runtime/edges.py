@@ -1,4 +1,4 @@
-"""The edge towards subscribers of somebody else's, where the contract is spoken to the letter.
+"""The edge towards subscribers of other code, where the contract is kept to the letter.
 
 Inside a flow None is an ordinary element. The contract has no null element, so at the edge it is refused
 (rule 2.13), by the name of the operator that made it.
@@ -21,7 +21,7 @@ SIGNALS = ("on_subscribe", "on_next", "on_error", "on_complete")
 
 
 def check_subscriber(subscriber: object) -> None:
-    """Refuse at once what can't receive signals."""
+    """Raise unless the argument can receive signals."""
     if subscriber is None:
         raise TypeError(f"subscribe(None): {quote('1.9')}. Pass an object with {', '.join(SIGNALS)}")
     missing = [name for name in SIGNALS if not callable(getattr(subscriber, name, None))]
@@ -37,7 +37,7 @@ def check_subscriber(subscriber: object) -> None:
 
 @define(eq=False)
 class SubscriberEdge:
-    """Speaks to a subscriber of somebody else's, one element at a time (a Receiver)."""
+    """Signals to a subscriber of other code, one element at a time (a Receiver)."""
 
     subscriber: Subscriber[Any]
     maker: str

@@ -37,7 +37,7 @@ def _fill(out: list[Any], items: Iterator[Any], handover: Handover) -> None:
 
 
 class Emission(Turns):
-    """Runs the passes of a region and gives what they make to the region's receiver."""
+    """Runs the passes of a region and passes the results to the region's receiver."""
 
     __slots__ = (
         "_demand", "_draining", "_gather", "_input", "_refills", "_straight",
@@ -45,7 +45,7 @@ class Emission(Turns):
     )  # fmt: skip
 
     awaits = False
-    """Whether it takes somebody else to make an element: `poll` may then have something begun that ends later."""
+    """Whether making an element needs other code: `poll` may then begin something that ends later."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Emission(Turns):
         """The function that takes all that arrives, where nothing is passed on before the end."""
         self.each = False
         self.handover: Handover | None = None
-        """Gives a list in parts while a function keeps the thread, if the next region is on another one."""
+        """Hands a list over in parts while a function blocks the thread, if the next region is on another one."""
         self.life: Life = MADE
         self.cancelled = False
         """Whether downstream has cancelled, which any thread may say."""
@@ -136,7 +136,7 @@ class Emission(Turns):
         return False
 
     def _work_straight(self, call: Call, fed: PushedInput, stretch: Iterator[Any]) -> None:
-        """Take what has just arrived, as `_work` does, without a look at anything else: each list of a combinator comes by here."""
+        """Take elements that have just arrived, as `_work` does, without other checks. Used for lists of combinators."""
         budget, pace = self.budget, self.run.pace
         outer = budget.until
         pace.ended = False
@@ -161,7 +161,7 @@ class Emission(Turns):
             self._close()
 
     def _end_if_due(self) -> None:
-        """End the stream if nothing of it is left that needs demand, now that no more input comes or is wanted."""
+        """End the stream if nothing that needs demand is left, now that no more input comes or is needed."""
         source, run = self._input, self.run
         amid = run.current is not None or run.phase is STARTING
         if amid and run.reticent:
@@ -175,7 +175,7 @@ class Emission(Turns):
             self._fail(error)
 
     def _step(self, until: float) -> bool:
-        """Emit what one pass gives; False if there is nothing to be had for now."""
+        """Emit the results of one pass. Return False if there are none for now."""
         if self.cancelled:
             return False
         run = self.run
@@ -229,7 +229,7 @@ class Emission(Turns):
         return run.begin(None, until)
 
     def _emit_chunk(self, items: Iterator[Any]) -> bool:
-        """Emit a list of what the pass gives; True when the pass has ended."""
+        """Emit a list of the pass's results. Return True when the pass has ended."""
         demand, gather = self._demand, self._gather
         demand = min(demand, MOST_AT_ONCE)
         handover = self.handover
@@ -289,7 +289,7 @@ class Emission(Turns):
 
     @property
     def bare(self) -> bool:
-        """Whether what is wanted waits for a turn of the event loop only, which `let_turn` lets it have."""
+        """Whether the demand waits only for a turn of the event loop, which `let_turn` provides."""
         return False
 
     def let_turn(self) -> Awaitable[None]:
@@ -297,7 +297,7 @@ class Emission(Turns):
         return asyncio.sleep(0)
 
     def poll(self) -> Any:
-        """Give the next element of the current pass, or NOTHING: demand for one, met without a detour.
+        """Return the next element of the current pass, or NOTHING: demand for one, met without a detour.
 
         For a consumer on the same loop that takes one element at a time.
         """

@@ -42,7 +42,7 @@ MISSING: Final[Any] = object()
 
 
 def subscribe(flow: FlowLike, subscriber: Subscriber[Any], *, ended: Callable[[], None] | None = None) -> None:
-    """Subscribe somebody else's subscriber. Its signals come where the last region runs.
+    """Subscribe a subscriber of other code. Its signals come on the loop of the last region.
 
     ``ended`` is called when everything has been cleaned up, on whatever thread that is.
     """
@@ -103,12 +103,12 @@ class _Result(Held):
         self.on_complete()
 
     def on_complete(self) -> None:
-        """Wake who waits."""
+        """Wake the waiting task."""
         if not self.over.done():
             self.over.set_result(None)
 
     def drop(self) -> None:
-        """Tell the hooks of what has come and will reach nobody, because the wait was cancelled."""
+        """Report to the hooks the elements that reach nobody, because the wait was cancelled."""
         if self.error is not None:
             drop_error(self.error)
         elif self.value is not MISSING:
@@ -116,7 +116,7 @@ class _Result(Held):
 
 
 def value_of(flow: Flow[Any], stage: Stage[Any, T], default: Any, *, gathered: bool = False) -> Coroutine[Any, Any, T]:
-    """Run a flow with a stage behind it that gives one element at most, as `only_of` does."""
+    """Run a flow followed by a stage that emits at most one element, as `only_of` does."""
     nodes, end = flow.__nodes__, Placed(stage, calling_line(3))
     source, steps = nodes.source.operator, nodes.steps
     if nodes.scheduler is not None and not is_home(nodes):
@@ -204,7 +204,7 @@ def run_in_loop(flow: FlowLike, main: Callable[[], Awaitable[R]]) -> R:
 
 
 def _places(flow: FlowLike) -> Iterator[Scheduler]:
-    """Give the schedulers of a flow and of those that it reads, as far as they are places of their own."""
+    """Yield the schedulers of a flow and of the flows that it reads, if they are places of their own."""
     flows = [flow]
     while flows:
         nodes = flows.pop().__nodes__

@@ -1,4 +1,4 @@
-"""Flows of given elements that a combinator reads: they signal without a region of their own.
+"""Flows of given elements that a combinator reads. They signal without a region of their own.
 
 Most flows that a function makes are such: ``flat_map(lambda x: Flow.of(x))``. A list runs nobody's code, opens nothing and leaves
 nothing to clean up. So no driver is made for it. Its elements and its end come as they would from a region on the same event loop.
@@ -22,10 +22,10 @@ from .inputs import LONGEST_CHUNK
 
 @define(eq=False)
 class PassedOn:
-    """The figures, for snapshots, of given elements that were passed on at once, without a subscription."""
+    """The figures, for snapshots, of given elements that were passed on without a subscription."""
 
     delivered: int = 0
-    """How many there were."""
+    """The number of elements."""
 
 
 @define(eq=False)
@@ -38,12 +38,12 @@ class Given:
     """Knows its length."""
     _demand: int = field(init=False, default=0)
     delivered: int = field(init=False, default=0)
-    """How many elements have been signalled."""
+    """The number of elements that have been signalled."""
     _busy: bool = field(init=False, default=True)
-    """Whether it is at work, or is to be."""
+    """Whether it works, or is scheduled."""
 
     def begin(self, receiver: Receiver[Any], *, at_once: bool) -> None:
-        """Give the receiver its subscription. Signal what can be signalled now, with ``at_once``, or in an event."""
+        """Pass the receiver its subscription. Signal what can be signalled: now, with ``at_once``, or in an event."""
         receiver.on_subscribe(self)
         if at_once:
             self._signal(None)
@@ -51,7 +51,7 @@ class Given:
             self._later()
 
     def request(self, n: int) -> None:
-        """Note what is wanted, and see to it in an event."""
+        """Note the demand, and serve it in an event."""
         self._demand = add_demand(self._demand, n)
         if not self._busy:
             self._busy = True

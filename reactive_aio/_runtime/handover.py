@@ -1,4 +1,4 @@
-"""The handover: takes to the next region what has been made, while a function keeps the thread of the region that makes it.
+"""The handover: moves made elements to the next region, while a function blocks the thread of their region.
 
 A region gives a list when its turn is over. On a thread of its own its source may block in the middle of a list, as a
 loop that polls does. Then nobody on that thread can give the elements that are there. So the loop of the next region
@@ -38,18 +38,18 @@ class Handover:
     _context: Context
     """Of the next region."""
     _give: Callable[[list[Any]], None] | None
-    """Gives elements to the next region, from any thread."""
+    """Passes elements to the next region, from any thread."""
     idle: list[bool] = field(init=False, factory=lambda: [True])
-    """Holds something while no timer is set. A list, since its truth is the quickest thing to ask for each element."""
+    """Holds something while no timer is set. A list, because its truth is the fastest test for each element."""
     _lock: threading.Lock = field(init=False, factory=threading.Lock)
     _list: list[Any] | None = field(init=False, default=None)
     """The list that is being filled."""
     _handed: int = field(init=False, default=0)
-    """How many elements of it have been handed over."""
+    """The number of its elements that have been handed over."""
     _lists: int = field(init=False, default=0)
-    """How many lists have been begun."""
+    """The number of lists that have been begun."""
     _noted: int = field(init=False, default=-1)
-    """How many there were at the last ring."""
+    """The number at the last ring."""
 
     _timer: TimerHandle | None = field(init=False, default=None)
 
@@ -64,13 +64,13 @@ class Handover:
         return made
 
     def arm(self) -> None:
-        """Have the timer set, behind an element, where none is set."""
+        """Set the timer, after an element, if none is set."""
         self.idle.clear()
         with suppress(RuntimeError):  # the loop is closed, as the region is about to hear
             self._loop.call_soon_threadsafe(self._wind, context=self._context)
 
     def rest(self, made: list[Any]) -> list[Any]:
-        """Return what of a list has not been handed over. It is the region's to give."""
+        """Return the part of a list that has not been handed over. The region emits it."""
         with self._lock:
             self._list = None
             return made[self._handed :] if self._handed else made

@@ -1,11 +1,11 @@
-"""The host of a subscription: it reports a failure that comes behind the end, and holds everything that has begun.
+"""The host of a subscription. It reports a failure after the end, and holds everything that has begun.
 
-Behind the end of a flow its cleanup may fail: a ``finally``, an ``__aexit__``, an unregistering. One rule says who hears of
-it, whatever boundary is between:
+After the end of a flow its cleanup may fail: a ``finally``, an ``__aexit__``, an unregistering. One rule says who gets
+the error, whatever boundary is between:
 
-- Behind a failure of the flow it is a note on that, and goes to the hook.
-- Else the region that reads the flow fails with it, if that is still at work.
-- Else the end that is awaited raises it. Where nobody awaits one, the hook hears of it.
+- After a failure of the flow it is a note on that, and goes to the hook.
+- Else the region that reads the flow fails with it, if that still runs.
+- Else the awaited end raises it. Without an awaited end it goes to the hook.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .driver import RegionDriver
 
 BEGUN: Final = "_reactive_aio_begun"
-"""The attribute of an event loop that holds what has been begun on it."""
+"""The attribute of an event loop that holds what has begun on it."""
 
 
 @define(eq=False)
@@ -39,7 +39,7 @@ class FlowHost:
     """The region of the flow that reads other flows, by a combinator, as long as it is at work."""
 
     def cleanup_failed(self, error: BaseException) -> None:
-        """Pass on what a cleanup behind the end of the flow has raised; from any thread, in the subscriber's context."""
+        """Pass on the error of a cleanup after the end of the flow, from any thread, in the subscriber's context."""
         error = as_failure(error)
         if self.failed:
             self.dropped(error)
@@ -66,13 +66,13 @@ class FlowHost:
             reader.post(tell, error)
 
     def dropped(self, error: BaseException) -> None:
-        """Tell the hook of a failure that is not to be raised, and have it noted on what the end raises, if it does."""
+        """Report to the hook a failure that is not raised. The error that the end raises, if any, gets a note of it."""
         drop_error(error)
         self.lifetime.note(also(error))
 
 
 def begun(loop: asyncio.AbstractEventLoop) -> set[Any]:
-    """Return what has been begun on a loop and has not ended.
+    """Return what has begun on a loop and has not ended.
 
     A loop has weak references to its tasks only, and so has a flow to its iterator. So a stream that nobody else refers to
     would be collected in the middle. A run that has begun is held here, by its loop, until it has ended.

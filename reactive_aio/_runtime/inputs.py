@@ -21,9 +21,9 @@ class Input(Protocol):
     """The input of a region."""
 
     ended: bool
-    """Whether the stages are to hear of the end."""
+    """Whether the stages need the end."""
     error: BaseException | None
-    """The failure behind the last element."""
+    """The failure after the last element."""
 
     @property
     def idle(self) -> bool:
@@ -32,7 +32,7 @@ class Input(Protocol):
 
     @property
     def spent(self) -> bool:
-        """Whether the stretch that was given is known to have no more elements."""
+        """Whether the last stretch is known to have no more elements."""
         ...
 
     @property
@@ -44,11 +44,11 @@ class Input(Protocol):
         """Begin, in the first turn."""
 
     def stretch(self) -> Iterator[Any] | None:
-        """Return the next stretch of input, or the rest of the current one; None if there is none for now."""
+        """Return the next stretch of input, or the rest of the current one. Return None if there is none for now."""
         ...
 
     def whole_chunk(self, demand: int) -> list[Any] | None:
-        """Return a list as it is, where nothing has to be done to its elements and all are wanted."""
+        """Return a list as it is, if its elements need no work and all are wanted."""
         ...
 
     def used_up(self) -> bool:
@@ -56,11 +56,11 @@ class Input(Protocol):
         ...
 
     def more(self, demand: int) -> bool:
-        """Return whether there may be more, and request it, given what is wanted downstream."""
+        """Return whether there may be more, and request it, by the demand of downstream."""
         ...
 
     def close(self) -> None:
-        """Let go of the source, and of what has arrived."""
+        """Let go of the source, and drop the arrived elements."""
 
 
 class PulledInput:
@@ -70,7 +70,7 @@ class PulledInput:
 
     idle = False
     spent = False
-    """Nobody knows before the iterator has been asked."""
+    """Unknown before the iterator has been asked."""
 
     def __init__(self, source: Pulled[Any], run: RegionRun) -> None:
         self._source = source
@@ -81,7 +81,7 @@ class PulledInput:
         self.error: BaseException | None = None
 
     def start(self) -> None:
-        """Open a source that is known to run nobody's code, so that an empty one completes without demand."""
+        """Open a source that runs no code of the user, so that an empty one completes without demand."""
         if self._source.plain:
             self._open()
 
@@ -93,14 +93,14 @@ class PulledInput:
         return items
 
     def stretch(self) -> Iterator[Any] | None:
-        """Give the next stretch of input, here always the iterator itself."""
+        """Return the next stretch of input, here always the iterator itself."""
         if self.ended:
             return None
         items = self._items
         return self._open() if items is None else items
 
     def whole_chunk(self, demand: int) -> list[Any] | None:
-        """Give what is wanted as a list, where no function of the user's is between; the rest by passes."""
+        """Return the wanted elements as a list if no function of the user is between. The rest comes by passes."""
         if not self._sized or not self.run.empty:
             return None
         chunk = list(islice(self._items or (), min(demand, LONGEST_CHUNK)))
@@ -108,17 +108,17 @@ class PulledInput:
         return chunk or None
 
     def used_up(self) -> bool:
-        """Note that the stretch has ended, and with it the source. True since the stages have to hear of it."""
+        """Note that the stretch has ended, and with it the source. Return True, because the stages need the end."""
         self.ended = True
         return True
 
     @property
     def at_end(self) -> bool:
-        """Tell whether it is known, without running the source, that nothing more will come."""
+        """Return whether it is known, without running the source, that nothing more will come."""
         return not self.more(0)
 
     def more(self, demand: int) -> bool:
-        """Tell whether there may be more: there is nobody to be asked, since the pass pulls."""
+        """Return whether there may be more: nobody has to be asked, since the pass pulls."""
         return not (self.ended or (self._sized and self._items is not None and not length_hint(self._items)))
 
     def close(self) -> None:
@@ -178,7 +178,7 @@ class PushedInput:
         self._chunks.append(items)
 
     def straight(self, items: list[Any]) -> Iterator[Any] | None:
-        """Return the stretch of elements that have just arrived; None where some wait before them, or more are to be requested."""
+        """Return the elements that have just arrived. Return None if some wait before them, or more are needed."""
         if self._items is not None or self._chunks or self.outstanding != UNBOUNDED or self.terminated or self.closed:
             return None
         self.received = self.run.total = self.received + len(items)
@@ -189,13 +189,13 @@ class PushedInput:
         self._items = stretch
 
     def end(self, error: BaseException | None) -> None:
-        """Take note that nothing follows what has arrived."""
+        """Note that nothing follows the arrived elements."""
         self.terminated = True
         self.error = error
         self.upstream = None
 
     def whole_chunk(self, demand: int) -> list[Any] | None:
-        """Give a chunk as it is, where nothing has to be done to its elements and all are wanted."""
+        """Return a chunk as it is, if its elements need no work and all are wanted."""
         if self.run.empty and self._items is None and self._chunks and len(self._chunks[0]) <= demand:
             chunk = self._chunks.popleft()
             self._waiting -= len(chunk)
@@ -204,7 +204,7 @@ class PushedInput:
         return None
 
     def stretch(self) -> Iterator[Any] | None:
-        """Give the rest of the current chunk, or the next one."""
+        """Return the rest of the current chunk, or the next one."""
         if self._items is None:
             if not self._chunks:
                 self.ended = self.terminated
@@ -222,12 +222,12 @@ class PushedInput:
 
     @property
     def idle(self) -> bool:
-        """Tell that there is nothing to work on until something arrives."""
+        """Return whether there is nothing to work on until something arrives."""
         return self._items is None and not self._chunks and not self.terminated
 
     @property
     def at_end(self) -> bool:
-        """Tell whether nothing more will come."""
+        """Return whether nothing more will come."""
         return self.terminated and not self.buffered
 
     @property
@@ -238,7 +238,7 @@ class PushedInput:
 
     @property
     def spent(self) -> bool:
-        """Whether the stretch that was given has no more elements."""
+        """Whether the last stretch has no more elements."""
         items = self._items
         return items is not None and not length_hint(items)
 
@@ -273,7 +273,7 @@ class PushedInput:
             self.upstream.request(n)
 
     def close(self) -> None:
-        """Cancel upstream and let go of what has arrived."""
+        """Cancel upstream and drop the arrived elements."""
         upstream, self.upstream = self.upstream, None
         try:
             if upstream is not None:

@@ -30,12 +30,12 @@ AT_ONCE: Final = 64
 
 
 def nothing() -> Any:
-    """Give nothing."""
+    """Return nothing."""
     return NOTHING
 
 
 def _unseen(plan: Plan) -> bool:
-    """Return whether nobody can see how many elements are taken: a list or a range, without any stage."""
+    """Return whether no code can see how many elements are taken: a list or a range, without any stage."""
     (region, *others), source = plan.regions, plan.source.operator
     return not others and not region.stages and isinstance(source, Pulled) and source.plain
 
@@ -57,7 +57,7 @@ def raise_held(holder: Holder) -> NoReturn:
 
 @define(eq=False)
 class Held:
-    """Holds a failure, with the traceback that it came with: each who raises a failure adds to that, and a shared flow fails many with one."""
+    """Holds a failure, with its first traceback. Each raise adds to it, and a shared flow raises one failure often."""
 
     error: BaseException | None = field(init=False, default=None)
     _traceback: TracebackType | None = field(init=False, default=None)
@@ -67,7 +67,7 @@ class Held:
         self.error, self._traceback = error, error.__traceback__
 
     def as_it_came(self) -> BaseException | None:
-        """Give it with the traceback that it came with, to be raised now."""
+        """Return the failure with its first traceback, to be raised now."""
         traceback, self._traceback = self._traceback, None
         return None if self.error is None else BaseException.with_traceback(self.error, traceback)
 
@@ -86,7 +86,7 @@ class Steps(Held):
     _item: Any = field(init=False, default=NOTHING)
     _over: bool = field(init=False, default=False)
     _waiter: asyncio.Future[float] | None = field(init=False, default=None)
-    """Tells the consumer for how long it may go on without a turn of the event loop."""
+    """Returns how long the consumer may go on without a turn of the event loop."""
     _asked: bool = field(init=False, default=False)
     """Whether an element has been requested that has not come: a wait may have been cancelled."""
     _pulling: bool = field(init=False, default=False)
@@ -94,16 +94,16 @@ class Steps(Held):
     _until: float = field(init=False, default=0.0)
     """When the event loop is to have a turn, by `budgets.clock`."""
     _left: bool = field(init=False, default=False)
-    """Whether nobody can ask for an element any more."""
+    """Whether no element can be requested any more."""
     poll: Callable[[], Any] = field(init=False, default=nothing)
-    """Returns the next element, if it is to be had there and then, else NOTHING. It is `nothing` while an element that has been requested has
-    not come, and while one that has come has not been taken."""
+    """Returns the next element if it is there, else NOTHING. It is `nothing` while a requested element has not come,
+    and while one that has come has not been taken."""
     _poll: Callable[[], Any] = field(init=False)
     """The value of `poll` at all other times."""
     _most: int = field(init=False)
-    """How many elements are requested."""
+    """The number of requested elements."""
     held: list[object] = field(init=False, factory=list[object])
-    """The iterator, while somebody awaits an element of it."""
+    """The iterator, while a task awaits an element of it."""
 
     def begin(self, flow: FlowLike) -> None:
         """Subscribe, on the running loop."""
@@ -129,7 +129,7 @@ class Steps(Held):
         return item
 
     async def next(self) -> Any:
-        """Return the next element, which neither `poll` nor `made` has; raises StopAsyncIteration behind the last, and the failure in its place."""
+        """Return the next element, which neither `poll` nor `made` has. Raise StopAsyncIteration or the failure last."""
         while self.clear and self.driver.bare:
             self._pulling = True
             try:
@@ -176,7 +176,7 @@ class Steps(Held):
         self._until = budgets.clock() + part
 
     async def _turn(self) -> None:
-        """Let the event loop have its turn."""
+        """Let the event loop have a turn."""
         self._pulling = True
         try:
             self._until = await self.driver.budget.breath()
@@ -193,7 +193,7 @@ class Steps(Held):
             self._pulling = False
 
     async def finished(self, error: BaseException | None) -> BaseException | None:
-        """Cancel, and wait for the cleanup. Return what is to be raised, which is ``error`` if there is one."""
+        """Cancel, and wait for the cleanup. Return the error to raise, which is ``error`` if there is one."""
         self.driver.cancel()
         self._over = True
         self.poll = nothing
@@ -214,7 +214,7 @@ class Steps(Held):
             raise_held(self)
 
     def leave(self) -> None:
-        """Cancel: nobody holds the iterator any more."""
+        """Cancel, because no reference to the iterator is left."""
         self._left = True
         self._drop()
         driver = self.driver
@@ -223,7 +223,7 @@ class Steps(Held):
             driver.cancel()
 
     def _drop(self) -> None:
-        """Tell the hooks of what has come for a wait that was cancelled, and will not be asked for any more."""
+        """Report to the hooks the elements that came for a cancelled wait."""
         item, self._item = self._item, NOTHING
         error, self.error = self.error, None
         # A copy, since this may be the last act of a function of the flow, which runs in the context itself.
@@ -235,10 +235,10 @@ class Steps(Held):
     # -- the Receiver of the flow
 
     def on_subscribe(self, subscription: Subscription) -> None:
-        """Nothing: each element is asked for when it is awaited."""
+        """Nothing: each element is requested when it is awaited."""
 
     def on_chunk(self, items: list[Any]) -> None:
-        """Take the element that was asked for."""
+        """Take the requested element."""
         if self._left:
             discard(items)
             return
@@ -272,7 +272,7 @@ class Steps(Held):
 
 @define(eq=False)
 class Iteration:
-    """The iterator of one subscription, which is cancelled when nobody holds it any more."""
+    """The iterator of one subscription. It is cancelled when no reference to it is left."""
 
     steps: Steps
     """Its elements: `poll` saves a loop the coroutine of `anext`."""
@@ -303,7 +303,7 @@ class Iteration:
             steps.held.pop()
 
     def there(self) -> Any:
-        """Return the next element if the last region has all that it takes to make it, else NOTHING. Nobody is asked for anything."""
+        """Return the next element if the last region can make it at once, else NOTHING. Nothing is requested."""
         steps = self.steps
         return NOTHING if steps.driver.awaits else steps.poll()
 
@@ -317,14 +317,14 @@ class Iteration:
         return snapshot(self.steps.driver)
 
     async def aclose(self) -> None:
-        """Cancel, and wait until everything has been cleaned up. A task that asks for an element then hears of the end.
+        """Cancel, and wait for all cleanup. A task that waits for an element then gets the end.
 
         Raises what the cleanup has raised.
         """
         await self.steps.close()
 
     async def finished(self, error: BaseException | None) -> BaseException | None:
-        """Cancel, and wait for the cleanup. Return what is to be raised, which is ``error`` if there is one."""
+        """Cancel, and wait for the cleanup. Return the error to raise, which is ``error`` if there is one."""
         return await self.steps.finished(error)
 
     def __del__(self) -> None:
@@ -334,7 +334,7 @@ class Iteration:
 
 @define(eq=False)
 class Opened:
-    """A subscription for the length of a block, behind which everything has been cleaned up (an async context manager).
+    """A subscription for the length of a block. After it all cleanup is done (an async context manager).
 
     By hand, since contextlib sets attributes of exceptions, which not every class allows.
     """
@@ -376,7 +376,7 @@ async def for_each_async(flow: FlowLike, fn: Callable[[Any], Awaitable[object]],
 
 
 def located(error: BaseException, cancelled: bool, note: str) -> BaseException:
-    """Return what is raised for an error of an end's function, with a note. An error of a task that has been cancelled stays as it is."""
+    """Return the error to raise for one of an end's function, with a note. That of a cancelled task is unchanged."""
     if cancelled and isinstance(error, asyncio.CancelledError):
         return error
     add_note(error, note)

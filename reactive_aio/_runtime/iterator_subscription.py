@@ -58,12 +58,12 @@ class IteratorSubscription:
         self._here = False
         """Whether it is at work under the owner's identity."""
         self.demand = 0
-        """How many elements have been requested and not signalled."""
+        """The number of elements that have been requested and not signalled."""
         self.delivered = 0
-        """How many elements have been signalled."""
+        """The number of elements that have been signalled."""
 
     def begin(self, *, at_once: bool) -> None:
-        """Give the receiver its subscription. Have the owner begin, with ``at_once``, or in an event."""
+        """Pass the receiver its subscription. Have the owner begin: now, with ``at_once``, or in an event."""
         try:
             self._receiver.on_subscribe(self)
         except FAILURES as error:
@@ -77,7 +77,7 @@ class IteratorSubscription:
     # -- the Subscription of the combinator
 
     def request(self, n: int) -> None:
-        """Note what is wanted, and see to it in an event."""
+        """Note the demand, and serve it in an event."""
         self.demand = add_demand(self.demand, n)
         self._post()
 
@@ -87,13 +87,13 @@ class IteratorSubscription:
         self._post()
 
     def abandon(self) -> None:
-        """Have the flow count as failed, for what its cleanup raises."""
+        """Count the flow as failed, for errors of its cleanup."""
         self.host.failed = True
 
     # -- turns
 
     def call_again(self) -> None:
-        """Have a turn come when the others have had theirs: the region that reads may want no more behind what it has been given."""
+        """Schedule a turn after the others have had theirs. By then the region that reads may need no more."""
         if not self._due and self._outer is not None:
             self._due = True
             self._budget.add(Later(self._turn, self._outer.context.copy()))
@@ -135,17 +135,17 @@ class IteratorSubscription:
             release()
 
     def _let_go(self) -> None:
-        """Let go of elements that nobody takes, and tell the hook of a failure behind them."""
+        """Drop elements that are not taken, and report a failure after them to the hook."""
         self._source.close()
         late, self._source.error = self._source.error, None
-        # A loop that ends cancels its tasks: with a stream that has been cancelled that is no news.
+        # A loop that ends cancels its tasks: for a cancelled stream that changes nothing.
         if late is not None and not isinstance(late, TaskCancelledError):
             self.host.dropped(late)
 
     # -- the Reader
 
     def work_here(self) -> bool:
-        """Signal what the iterator gives until it suspends or ends, or nothing is wanted. True if the time is up before that."""
+        """Signal elements until the iterator suspends or ends, or demand is met. Return True if the time is up first."""
         source, budget = self._source, self._budget
         self._here = True
         outer = budget.until
@@ -175,7 +175,7 @@ class IteratorSubscription:
 
     @coroutine
     def read_on(self) -> Generator[Any, None, None]:
-        """Await what the iterator waits for, and read on behind that for as long as it suspends."""
+        """Await the iterator's wait, and read on, as long as it suspends."""
         pace = self._source.pace
         while pace.awaiting is not None:
             awaiting, pace.awaiting = pace.awaiting, None
@@ -202,7 +202,7 @@ class IteratorSubscription:
             del error  # a traceback leads back to here
 
     def caught(self, error: BaseException) -> None:
-        """Fail with what has gone wrong in a signal. Where the flow has ended, the region that reads it fails instead."""
+        """Fail with an exception of a signal. If the flow has ended, the region that reads it fails instead."""
         closed, self.closed = self.closed, True
         self._source.left = True
         try:

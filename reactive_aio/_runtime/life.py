@@ -19,7 +19,7 @@ from typing import Final, Literal
 
 
 class Life(Enum):
-    """How far a region has come."""
+    """The states of a region's life."""
 
     MADE = auto()
     BEGUN = auto()

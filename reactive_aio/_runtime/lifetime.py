@@ -35,16 +35,16 @@ class Lifetime:
     _lock: threading.Lock = field(init=False, factory=threading.Lock)
     _waiting: tuple[Callable[[], None], ...] = field(init=False, default=())
     _join: Callable[[], None] | None = field(init=False, default=None)
-    """Joins the latest thread that has told its end, which it does before it is quite gone."""
+    """Joins the latest thread that has reported its end, which it does just before it ends."""
     _awaited: bool = field(init=False, default=False)
     """Whether an end is awaited that raises the failures of the cleanup."""
     _failures: tuple[BaseException, ...] = field(init=False, default=())
-    """The errors of the cleanup, no more than there are things to clean up behind the end of the flow."""
+    """The errors of the cleanup. There are at most as many as things to clean up after the end of the flow."""
     _notes: tuple[str, ...] = field(init=False, default=())
     """Notes for the failure of the flow: the latest, as retries may go on for ever."""
 
     def part(self) -> Lifetime:
-        """Give the lifetime of a region: its place is to be kept until nothing is held there, for it takes turns."""
+        """Return the lifetime of a region. Its place is kept until nothing is held there, because it takes turns."""
         return Lifetime(self._whole or self)
 
     def hold(self) -> Released:
@@ -72,7 +72,7 @@ class Lifetime:
             before()
 
     def then(self, call: Callable[[], None]) -> None:
-        """Have something called when nothing is held any more, on whatever thread that is; at once if it is so."""
+        """Call something when nothing is held any more, on any thread. Call it at once if nothing is held now."""
         with self._lock:
             if self._held:
                 self._waiting += (call,)
@@ -89,7 +89,7 @@ class Lifetime:
         return lifetime
 
     def cleanup_failed(self, error: BaseException) -> None:
-        """Keep the failure of a cleanup for the awaited end, or tell the hook where nobody awaits one; from any thread."""
+        """Keep the failure of a cleanup for the awaited end, or report it to the hook without one; from any thread."""
         whole = self._whole or self
         with whole._lock:
             if whole._awaited:
@@ -98,7 +98,7 @@ class Lifetime:
         drop_error(error)
 
     def note(self, text: str) -> None:
-        """Have something noted on the failure of the flow; from any thread."""
+        """Add a note to the failure of the flow; from any thread."""
         whole = self._whole or self
         with whole._lock:
             whole._notes = (*whole._notes, text)[-NOTED:]
@@ -125,7 +125,7 @@ class Lifetime:
             del error, failures  # a traceback leads back to here
 
     def unawaited(self) -> None:
-        """Give the failures of the cleanup to the hook, the later ones too, since nobody awaits the end any more."""
+        """Pass the failures of the cleanup to the hook, later ones too: nobody awaits the end any more."""
         with self._lock:
             self._awaited = False
             failures, self._failures = self._failures, ()

@@ -1,4 +1,4 @@
-"""One given element through stateless stages, run where it is wanted: no region is made for ``Flow.of(x).map(f)`` inside a ``flat_map``."""
+"""One given element through stateless stages, run at once: ``Flow.of(x).map(f)`` in a ``flat_map`` needs no region."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .._plan import Nodes
 
 @lru_cache(maxsize=512)
 def is_one_for_one(kinds: tuple[Any, ...]) -> bool:
-    """Return whether steps of these classes keep no state, and give one element at most for each, and nothing else."""
+    """Return whether steps of these classes keep no state, and emit at most one element for each, and nothing else."""
     stage: Any = Stage
     if len(kinds) > DEEPEST or not all(issubclass(kind, Stage) for kind in kinds):
         return False

@@ -51,32 +51,32 @@ class Reader(Protocol):
 
     @property
     def demand(self) -> int:
-        """How many elements it wants."""
+        """The number of elements that it needs."""
         ...
 
     def work_here(self) -> bool:
-        """Read until the iterator suspends or nothing is wanted. True if the time is up before that."""
+        """Read until the iterator suspends or demand is met. Return True if the time is up first."""
         ...
 
     def read_on(self) -> Awaitable[None]:
-        """Await what the iterator waits for, and read on behind that for as long as it suspends."""
+        """Await the iterator's wait, and read on, as long as it suspends."""
         ...
 
     def break_off(self) -> None:
-        """Let go of a pass: it has been interrupted where the iterator waits."""
+        """Drop a pass that was interrupted where the iterator waits."""
 
     def call_again(self) -> None:
-        """Have a turn come, as the time was up."""
+        """Schedule a turn, because the time is up."""
 
     def caught(self, error: BaseException) -> None:
-        """Fail with what has left the owner."""
+        """Fail with an exception that left the owner."""
 
     def left(self, task: asyncio.Task[None], /) -> None:
-        """Let go of everything, as the task of the owner has ended."""
+        """Let go of everything, because the task of the owner has ended."""
 
 
 class Owner:
-    """Owns the iterator of one subscription. There is no task before the first element is wanted."""
+    """Owns the iterator of one subscription. There is no task before the first request."""
 
     __slots__ = ("_budget", "_source", "_told", "context", "going", "task")
 
@@ -89,7 +89,7 @@ class Owner:
         self.going: asyncio.Future[None] | None = None
         """The future that it waits for, while there is no demand."""
         self._told = False
-        """Whether the iterator, which waits for something, has been told that it is left."""
+        """Whether the waiting iterator knows that the region has left it."""
 
     # -- for the reader
 
@@ -100,7 +100,7 @@ class Owner:
 
     @property
     def over(self) -> bool:
-        """Whether there is no task, or none any more."""
+        """Whether there is no task yet, or no longer."""
         return self.task is None or self.task.done()
 
     @property
@@ -109,7 +109,7 @@ class Owner:
         return self.going is not None and not self.going.done()
 
     def call(self, reader: Reader) -> None:
-        """Have the owner work for its reader, in a step of its own."""
+        """Let the owner work for its reader, in its own step."""
         self._budget.lend()
         if self.task is None:
             loop = self._source.loop
@@ -126,7 +126,7 @@ class Owner:
         return run_as(self._source.loop, self.task, self.context, call, *args)
 
     def close(self, reader: Reader) -> None:
-        """Have the iterator closed, now that the reader reads no more; to be called outside of the owner's steps."""
+        """Close the iterator, because the reader reads no more. Call this outside of the owner's steps."""
         if self.task is None or self._source.loop.is_closed():
             return
         if self.going is not None:
@@ -166,7 +166,7 @@ class Owner:
         self._report(reader)
 
     def _report(self, reader: Reader) -> None:
-        """Tell of what the iterator has raised that its reader does not."""
+        """Report what the iterator has raised and its reader does not raise."""
         failure = self._source.cleanup_failure()
         if failure is not None:
             reader.context.copy().run(reader.host.cleanup_failed, failure)
@@ -176,7 +176,7 @@ class Owner:
             reader.context.copy().run(reader.host.dropped, late)
 
     async def _rest(self, reader: Reader, late: bool) -> None:
-        """Wait until the reader calls, unless there is something to be done. Where the time is ``late``, a turn comes for the rest."""
+        """Wait until the reader calls, unless there is work. If the time is ``late``, a turn comes for the rest."""
         source = self._source
         awaiting = source.pace.awaiting
         if reader.closed or awaiting is not None:

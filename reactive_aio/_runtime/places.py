@@ -20,7 +20,7 @@ HERE: Final = Current()
 
 
 def at_home(flow: FlowLike, home: Scheduler = HERE, prefetch: int | None = PREFETCH) -> FlowLike:
-    """Give a flow whose signals come on the running loop: over one more boundary where its last region is not here.
+    """Return a flow that signals on the running loop. It gets a boundary if its last region is elsewhere.
 
     ``home`` is where it belongs: where what is placed nowhere runs. Without a ``prefetch`` the boundary requests what
     its subscriber does, which reads ahead itself.
@@ -32,12 +32,12 @@ def at_home(flow: FlowLike, home: Scheduler = HERE, prefetch: int | None = PREFE
 
 
 def is_home(flow: FlowLike) -> bool:
-    """Tell whether the last region of a flow of the subscriber's runs on the running loop."""
+    """Return whether the last region of a flow of the subscriber's runs on the running loop."""
     return (flow.__nodes__.scheduler or HERE).is_here()
 
 
 def here() -> Scheduler:
-    """Give the running loop, as a place that means the same to a caller on another one; else say so later."""
+    """Return the running loop as a place that a caller on another loop can use. Without a loop, return `HERE`."""
     try:
         return Home(asyncio.get_running_loop())
     except RuntimeError:
@@ -46,13 +46,13 @@ def here() -> Scheduler:
 
 @define(eq=False)
 class Held:
-    """A region's hold on its scheduler, and the driver to be told when the loop ends."""
+    """A region's hold on its scheduler, and the driver to notify when the loop ends."""
 
     attachment: Attachment = field(init=False)
     driver: RegionDriver | None = field(init=False, default=None)
 
     def lost(self, error: BaseException) -> None:
-        """Tell the driver that the loop has ended, or is about to, in the context of the region, not of who ends the loop."""
+        """Report to the driver, in the region's own context, that the loop has ended or is about to."""
         driver = self.driver
         if driver is None:
             return
@@ -63,7 +63,7 @@ class Held:
 
 
 def placed_at(scheduler: Scheduler | None, home: Scheduler) -> Scheduler:
-    """Tell where it is that something was placed."""
+    """Return the scheduler of a placement."""
     return home if scheduler is None or scheduler == HERE else scheduler
 
 

@@ -1,4 +1,4 @@
-"""The end that awaits a function for what is there at once, in place of each element."""
+"""The end that awaits a function for rows of elements, instead of each element."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ async def for_each_row(
     most: int,
     at: Callable[[int], str],
 ) -> None:
-    """Await ``fn`` for lists of elements that are there at once, in the task that calls.
+    """Await ``fn`` for lists of elements that are already there, in the calling task.
 
     A list has one element, and the elements that follow it at once. The list ends in three cases: the iterator has to be
     awaited, the time of a turn is over, or the list weighs ``most``. ``at`` holds the end and the place of an element, for

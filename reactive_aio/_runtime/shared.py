@@ -1,4 +1,4 @@
-"""A host with several receivers: one run of a flow, which belongs to none of those who listen to it."""
+"""A host with several receivers: one run of a flow, which belongs to none of its listeners."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ L = TypeVar("L", bound=Listener)
 
 @define(eq=False)
 class SharedHost(ABC, Generic[L]):
-    """Runs a flow once for all who listen to it meanwhile, on one event loop: that on which it begins.
+    """Runs a flow once for all its listeners, on the event loop on which it begins.
 
     A subclass says in `on_chunk` who is given what, and by `request` how much the run is asked for. These hold in all
     cases:
@@ -38,7 +38,7 @@ class SharedHost(ABC, Generic[L]):
     context: Context = field(factory=copy_context, kw_only=True)
     ended: Callable[[], None] | None = field(default=None, kw_only=True)
     audience: Audience[L] = field(init=False, default=Factory(lambda self: Audience(self._cancel), takes_self=True))
-    """Those who listen."""
+    """The listeners."""
     _run: Subscription | None = field(init=False, default=None)
 
     @property
@@ -49,18 +49,18 @@ class SharedHost(ABC, Generic[L]):
     # -- the listeners, on the event loop of the run
 
     def join(self, listener: L) -> None:
-        """Have somebody listen. The run begins with the first one, if it has not begun."""
+        """Add a listener. The first one begins the run, if it has not begun."""
         self.audience.join(listener)
         self.begin()
 
     def leave(self, listener: L) -> None:
-        """Have somebody not listen any more. With the last one the run is cancelled."""
+        """Remove a listener. The last one cancels the run."""
         self.audience.leave(listener)
 
     # -- the run
 
     def begin(self) -> None:
-        """Begin the run, though nobody listens; nothing more where it has begun."""
+        """Begin the run without a listener. Do nothing if it has begun."""
         if self._run is None:
             connect(at_home(self.flow), self, context=self.context, ended=self.ended)
 
@@ -81,12 +81,12 @@ class SharedHost(ABC, Generic[L]):
 
     @abstractmethod
     def on_chunk(self, items: list[Any]) -> None:
-        """Give elements to those who listen: to each no more than it has asked for."""
+        """Pass elements to the subscribers, to each at most what it has requested."""
 
     def on_error(self, error: BaseException) -> None:
-        """Tell all of the failure."""
+        """Signal the failure to all."""
         self.audience.end(error)
 
     def on_complete(self) -> None:
-        """Tell all of the end."""
+        """Signal the end to all."""
         self.audience.end(None)

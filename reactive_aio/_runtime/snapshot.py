@@ -1,4 +1,4 @@
-"""How far a running flow has come, read off its drivers."""
+"""The progress of a running flow, read from its drivers."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _region(driver: RegionDriver) -> RegionSnapshot:
 
 
 def _several(driver: RegionDriver) -> Gathering | None:
-    """Give what reads several flows for the region, if that is what it stands behind."""
+    """Return the gathering that reads several flows for the region, if there is one."""
     reader = None if driver.fed is None else driver.fed.upstream
     return reader if isinstance(reader, Gathering) and reader.several else None
 

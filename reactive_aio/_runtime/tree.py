@@ -17,7 +17,7 @@ DEEPEST: Final = 16
 
 
 class Place:
-    """Where a region stands in the tree; confined to its event loop."""
+    """The place of a region in the tree; confined to its event loop."""
 
     __slots__ = ("before", "depth", "handover", "hops", "inners", "is_transparent", "leaves", "outer")
 
@@ -36,10 +36,10 @@ class Place:
         self.hops = False
         """Whether a signal waits for a turn here, so that the stack stays flat."""
         self.leaves = False
-        """Whether what is made here leaves for another event loop, behind this region or behind one that reads it."""
+        """Whether elements leave for another event loop, after this region or after one that reads it."""
 
     def nest(self, outer: RegionDriver) -> None:
-        """Take a place inside the region that reads this one: every so many levels, a signal waits for a turn.
+        """Take a place inside the region that reads this one. At some depths a signal waits for a turn.
 
         Else a flow that is defined by itself, or by a long row of combinators, would end in a RecursionError.
         """
@@ -47,12 +47,12 @@ class Place:
         self.hops = self.depth % DEEPEST == 0
 
     def read_by(self, driver: RegionDriver, outer: RegionDriver) -> None:
-        """Have ``driver``, whose place this is, be among what the region of a combinator reads until it has ended."""
+        """Add ``driver``, whose place this is, to the regions that a combinator reads, until it has ended."""
         self.outer = outer
         outer.place.inners[driver] = None
 
     def leave(self, driver: RegionDriver) -> None:
-        """Have ``driver``, which has ended, be among what is read no more."""
+        """Remove ``driver``, which has ended, from the regions that are read."""
         outer, self.outer = self.outer, None
         if outer is not None:
             outer.place.inners.pop(driver, None)
@@ -77,10 +77,10 @@ class View:
 
     def __init__(self, elsewhere: Elsewhere | None) -> None:
         self.elsewhere = elsewhere
-        """The place where the elements are made, if that is no region of an event loop."""
+        """The place where the elements are made, if that is not a region of an event loop."""
         self.inner: RegionDriver | Given | PassedOn | IteratorSubscription | None = None
         """The last region of the flow that a combinator began with most lately."""
         self.gauge: Gauge | None = None
         """Elements that a source that can't be slowed keeps and drops."""
         self.tasks: Callable[[], TasksSnapshot] | None = None
-        """How far the tasks are that make the elements elsewhere."""
+        """The progress of the tasks that make the elements elsewhere."""

@@ -44,19 +44,19 @@ class Company(Taker):
     """Whether they wait in the budget, or are having their turns."""
 
     def add(self, member: Turns) -> None:
-        """Have a turn of a member come."""
+        """Schedule a turn of a member."""
         self.waiting.append(member)
         if not self._due:
             self._due = True
             self.budget.add(self)
 
     def meet(self, first: Turns) -> None:
-        """Have a member take its turn, and then those that wait or that it has woken."""
+        """Let a member take its turn, and then those that wait or that it has woken."""
         self.waiting.appendleft(first)
         self._meet()
 
     def come(self) -> None:
-        """Have those that wait take their turns, and those whom they wake."""
+        """Let the waiting members take their turns, and those that they wake."""
         self._due = False
         self._meet()
 
@@ -110,20 +110,20 @@ class Turns(Taker):
 
     @abstractmethod
     def broken(self, error: BaseException) -> None:
-        """Fail with what has left a turn."""
+        """Fail with an exception that left a turn."""
 
     @abstractmethod
     def lost(self, error: BaseException) -> None:
         """Give up: there will be no turns any more."""
 
     def post(self, handle: Callable[[Any], None], value: Any) -> None:
-        """Have ``handle(value)`` called on the loop. Any number of posts cost one wake-up."""
+        """Call ``handle(value)`` on the loop. Any number of posts cost one wake-up."""
         self._events.put((handle, value))
         if not self._awake:
             self._wake()
 
     def _wake(self) -> None:
-        """Have a turn come, from any thread, where none is due."""
+        """Schedule a turn, from any thread, if none is due."""
         self._awake = True
         if get_ident() == self._ident:
             self._wake_here()
@@ -133,7 +133,7 @@ class Turns(Taker):
             self.budget.add(self, self.loop.call_soon_threadsafe)
 
     def _wake_here(self) -> None:
-        """Have a turn come, on the loop's thread."""
+        """Schedule a turn, on the loop's thread."""
         if self._gone is not None:
             self.give_up(self._gone)
         elif self.company is None:
@@ -142,7 +142,7 @@ class Turns(Taker):
             self.company.add(self)
 
     def come(self) -> None:
-        """Take a turn, and have those of its company take theirs."""
+        """Take a turn, and let the members of the company take theirs."""
         if self.company is None:
             self.context.run(self.take_turn)
         else:
@@ -155,7 +155,7 @@ class Turns(Taker):
         self.give_up(error)
 
     def give_up(self, error: BaseException) -> None:
-        """See to what is left, as there will be no turns any more; from any thread, and again for all that is posted later."""
+        """Handle what is left, because there will be no more turns; from any thread, and again for later posts."""
         self._gone = error
         # A copy, since another thread may be in the context itself.
         self.context.copy().run(self._end_without_turns, error)
@@ -186,7 +186,7 @@ class Turns(Taker):
                 drop_error(error)
 
     def take_turn(self) -> None:
-        """Take what has been posted, then work; what is left when the time is up waits for the next turn."""
+        """Handle the posts, then work. The rest waits for the next turn when the time is up."""
         events, budget = self._events, self.budget
         outer, late = budget.until, False
         until = outer or budget.begin()
@@ -213,7 +213,7 @@ class Turns(Taker):
             budget.until = outer
 
     def caught(self, error: BaseException) -> None:
-        """Fail with what has left a turn, or a call that takes the place of one."""
+        """Fail with an exception that left a turn, or a call in place of a turn."""
         try:
             self.broken(error)
         except FAILURES as another:

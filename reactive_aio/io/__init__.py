@@ -1,6 +1,6 @@
 """Flows from sockets, files and processes and into them, under demand, on the streams of anyio and asyncio.
 
-Data is read when it is wanted, so a reader that stops stops the other side. Each write is awaited.
+Data is read when it is requested, so a reader that stops also stops the sender. Each write is awaited.
 """
 
 from .._bytes import TooLargeError as TooLargeError

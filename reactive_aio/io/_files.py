@@ -1,4 +1,4 @@
-"""Files as flows, and flows into files: on threads, as much at a time as a thread is worth."""
+"""Files as flows, and flows into files, on threads. Each call of a thread handles enough data to be worth it."""
 
 from __future__ import annotations
 
@@ -45,13 +45,14 @@ def read_chunks(
 ) -> Flow[bytes]:
     """Read a file in chunks of at most ``size`` bytes.
 
-    ``compression`` is "gzip", "bz2" or "xz", or "infer": what ``.gz``, ``.bz2`` and ``.xz`` at the end of the name say. Set ``max_bytes`` for files
-    that others have compressed. ``limiter`` says how many threads there may be, by default the 40 of anyio.
-    Demand: one chunk is read when it is wanted, in one call on a thread, and none ahead.
-    Errors: OSError of the file. TooLargeError behind ``max_bytes`` bytes, counted when decompressed. EOFError, OSError,
-    zlib.error or lzma.LZMAError for data that is compressed otherwise or cut off. A ``size`` below 1 and another
+    ``compression`` is "gzip", "bz2" or "xz", or "infer", which takes it from ``.gz``, ``.bz2`` or ``.xz`` at the end of
+    the name. Set ``max_bytes`` for compressed files from others. ``limiter`` bounds the number of threads, by default
+    to the 40 of anyio.
+    Demand: one chunk is read when it is requested, in one call on a thread, and none ahead.
+    Errors: OSError of the file. TooLargeError after ``max_bytes`` bytes, counted when decompressed. EOFError, OSError,
+    zlib.error or lzma.LZMAError for data that is cut off or compressed in another way. A ``size`` below 1 and another
     ``compression`` are refused with ValueError.
-    Cancel: waits for the read at hand, then the file is closed.
+    Cancel: waits for the current read, then the file is closed.
     (anyio: ``open_file``.)
 
     >>> import tempfile
@@ -87,9 +88,9 @@ def read_lines(
     r"""Read the lines of a file, without the line breaks ``\n`` and ``\r\n``.
 
     Demand: 256 KiB are read at a time, in one call on a thread, when the lines of the ones before have been emitted.
-    Errors: TooLargeError for a line of more than ``max_line`` bytes, UnicodeDecodeError for what is not in ``encoding``, and the errors of
-    `read_chunks`. An encoding in which a line break is no single byte, such as UTF-16, is refused with ValueError.
-    Cancel and the other arguments are those of `read_chunks`.
+    Errors: TooLargeError for a line of more than ``max_line`` bytes, UnicodeDecodeError for bytes that are not in
+    ``encoding``, and the errors of `read_chunks`. An encoding without a line break of one byte, such as UTF-16, is
+    refused with ValueError. Cancel and the other arguments are those of `read_chunks`.
     (Python: ``for line in file``.)
 
     >>> import tempfile
@@ -115,16 +116,17 @@ def tail(
     max_line: int = 1_048_576,
     limiter: CapacityLimiter | None = None,
 ) -> Flow[str]:
-    """Emit the lines that come to a file, as ``tail -F`` does. It never completes.
+    """Emit the lines that are appended to a file, as ``tail -F`` does. It never completes.
 
-    It begins at the end of the file, or with ``from_start`` at its beginning. A file that is not there is waited for, and read from its
-    beginning. When another file has come in its place (rotation), the old one is read to its end first. When it has become shorter
-    (truncation), it is read from its beginning; what was written and cut off between two looks is not seen. A line that has not ended by then
-    ends there.
-    Demand: the file is looked at when a line is wanted, every ``interval`` seconds while there is none, up to 64 KiB at a time. A file is its
-    own buffer: a reader may stop for as long as it likes. Of several rotations meanwhile it sees the last.
+    It begins at the end of the file, or with ``from_start`` at its beginning. It waits for a missing file, and reads it
+    from its beginning. When another file has taken its place (rotation), the old one is read to its end first. When it
+    has become shorter (truncation), it is read from its beginning. Data that was written and cut off between two looks
+    is lost. A line that is unfinished then ends there.
+    Demand: the file is read when a line is requested, up to 64 KiB at a time. While there is no line, it is checked
+    every ``interval`` seconds. A file is its own buffer, so a reader may stop for any time. Of several rotations
+    meanwhile it sees the last.
     Errors: those of `read_lines`. An ``interval`` that is not above 0 is refused with ValueError.
-    Cancel: at once, or behind the look at hand. The file is closed.
+    Cancel: at once, or after the current read. The file is closed.
     (coreutils: ``tail -F``.)
 
     >>> from reactive_aio.io import tail
@@ -149,15 +151,15 @@ async def write_file(
     seconds: float = 0.5,
     limiter: CapacityLimiter | None = None,
 ) -> None:
-    """Write the chunks of a flow to a file, which is replaced, or with ``append`` made longer.
+    """Write the chunks of a flow to a file. Replace the file, or append to it with ``append``.
 
-    With ``atomic`` the chunks go to a file beside it, which takes its name when all of them are on the disk. A failure or a cancel leaves the
-    file as it was. It is not for ``append``.
+    With ``atomic`` the chunks go to a temporary file beside it, which takes its name when all of them are on the disk.
+    A failure or a cancel leaves the file unchanged. It can't be used with ``append``.
     Demand: up to ``max_batch`` chunks, written in one call on a thread, and at the latest ``seconds`` after the first
-    of them came. No more are asked for meanwhile.
+    of them came. No more are requested meanwhile.
     Errors: OSError of the file, and those of the flow. A ``max_batch`` below 1, ``seconds`` not above 0 and ``atomic`` with ``append`` are refused with
     ValueError.
-    Cancel: waits for the write at hand, then the file is closed.
+    Cancel: waits for the current write, then the file is closed.
     (anyio: ``open_file`` and ``write``.)
 
     An example is at `read_lines`.
@@ -196,7 +198,7 @@ def _unlink(path: str) -> None:
 
 
 def check_text(method: str, encoding: str, max_line: int) -> None:
-    """Refuse an encoding that can't be cut at line breaks; LookupError for one that there is not."""
+    """Raise unless the encoding can be cut at line breaks. Raise LookupError if it does not exist."""
     check_count(method, "max_line", max_line, 1)
     if "\n".encode(encoding) != b"\n":
         raise ValueError(
@@ -279,7 +281,7 @@ class _Following:
     limiter: CapacityLimiter | None
     file: Any = field(init=False, default=None)
     begun: bool = field(init=False, default=False)
-    """Whether the last chunk has left a line open."""
+    """Whether the last chunk ended within a line."""
 
     async def __aenter__(self) -> _Following:
         return self
@@ -288,7 +290,7 @@ class _Following:
         await in_thread(self._close, self.limiter)
 
     async def fetch(self, _: int) -> Sequence[bytes]:
-        """Look once, and wait for a while if there is nothing."""
+        """Read once, and wait for a while if there is nothing."""
         chunk = await in_thread(self._look, self.limiter)
         if not chunk:
             await asyncio.sleep(self.interval)

@@ -1,4 +1,4 @@
-"""Processes as flows: what one writes, and what it reads."""
+"""Processes as flows: their output, and their input."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ SELDOM = 3600.0
 
 
 class ProcessError(RuntimeError):
-    """A process has ended with a ``returncode`` that is not 0. ``stderr`` is the end of what it wrote there.
+    """A process has ended with a ``returncode`` that is not 0. ``stderr`` is the end of its standard error.
 
-    A negative one is the number of the signal that has ended it.
+    A negative ``returncode`` is the number of the signal that has ended it.
     """
 
     def __init__(self, program: str, returncode: int, stderr: bytes) -> None:
@@ -49,18 +49,20 @@ def from_process(
     max_stderr: int = 8_192,
     grace: float = 5.0,
 ) -> Flow[bytes]:
-    r"""Run a program, and emit what it writes to its standard output, in chunks of at most ``size`` bytes.
+    r"""Run a program, and emit its standard output in chunks of at most ``size`` bytes.
 
     No shell is involved.
 
-    Each subscription starts a process. It reads the chunks of ``stdin``, or nothing. `split_lines` makes lines of the output.
-    Demand: a chunk is read when it is wanted. A process that is not read can't write more than the pipe, and what the event loop reads
-    ahead: twice ``size`` bytes, and up to 256 KiB more on uvloop. It is fed one chunk of ``stdin`` at a time, when the pipe has room.
-    Chunks that are there at once go together, until they have ``size`` bytes.
-    Errors: ProcessError, behind all output, when it ends with another code than 0. The last ``max_stderr`` bytes of its
-    standard error are in it. A failure of ``stdin`` ends the process and is raised. OSError where there is no such
-    program. A process that does not read all of ``stdin`` is no error. A text for the command, numbers below 1 and a
-    ``grace`` that is negative are refused when the flow is built.
+    Each subscription starts a process. It reads the chunks of ``stdin``, or nothing. `split_lines` turns the output
+    into lines.
+    Demand: a chunk is read when it is requested. Without demand a process can write only as much as the pipe and the
+    event loop hold. The loop reads ahead twice ``size`` bytes, and up to 256 KiB more on uvloop. The process is fed one
+    chunk of ``stdin`` at a time, when the pipe has room. Chunks that are already there are written together, up to
+    ``size`` bytes.
+    Errors: ProcessError, after all output, when it ends with another code than 0. It has the last ``max_stderr`` bytes
+    of standard error. A failure of ``stdin`` ends the process and is raised. OSError if there is no such program. It is
+    not an error if a process does not read all of ``stdin``. A text for the command, numbers below 1 and a ``grace``
+    that is negative are refused when the flow is built.
     Cancel: the process is terminated, and killed ``grace`` seconds later if it is still there. It has ended, and ``stdin`` has been cleaned up,
     when a terminal returns.
     (Python: ``asyncio.create_subprocess_exec``; fs2: ``Process``.)
@@ -156,7 +158,7 @@ class _Running:
     process: Process
     stdout: asyncio.StreamReader
     errors: bytes = field(init=False, default=b"")
-    """The end of what it has written to its standard error."""
+    """The end of its standard error."""
     failure: BaseException | None = field(init=False, default=None)
     """Why it could not be fed."""
     killing: asyncio.TimerHandle | None = field(init=False, default=None)
@@ -170,7 +172,7 @@ class _Running:
             self.feeding = asyncio.create_task(self._feed(self.program.stdin))
 
     async def fetch(self, _: int) -> Sequence[bytes]:
-        """Read one chunk. Behind the last one, look how it has ended."""
+        """Read one chunk. After the last one, check how the process has ended."""
         chunk = await self.stdout.read(self.program.size)
         if chunk:
             return [chunk]

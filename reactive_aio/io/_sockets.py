@@ -1,4 +1,4 @@
-"""Connections: peers that are read and written as flows."""
+"""Connections: peers to read and write as flows."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from ..operators._fluent import check_function
 from ._streams import from_stream, send_to
 
 CLOSING = 1.0
-"""Seconds that TLS may take to say goodbye."""
+"""Seconds that TLS may take to close the connection."""
 
 
 @frozen
 class Peer:
-    r"""The other side of a connection: what it sends is a flow, and it is sent flows.
+    r"""The other side of a connection. Read its data as a flow, and send it flows.
 
     ``stream`` is a byte stream of anyio. ``Peer.of(reader, writer)`` takes the streams of asyncio. Reading and sending
-    may go on at the same time, in two tasks. The streams stay open until they are closed by who has opened them.
+    may go on at the same time, in two tasks. The streams stay open until their owner closes them.
 
     >>> import asyncio
     >>> from reactive_aio import Flow
@@ -53,20 +53,20 @@ class Peer:
     def of(cls, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Peer:
         """Take the streams of asyncio.
 
-        A reader of asyncio reads ahead by itself, up to twice its ``limit``, which is 64 KiB by default.
+        A reader of asyncio reads ahead without demand, up to twice its ``limit``, which is 64 KiB by default.
         """
         return cls(_AsyncioStream(reader, writer))
 
     def chunks(self, *, size: int = 65_536) -> Flow[bytes]:
-        """Read what the peer sends, in chunks of at most ``size`` bytes, until it sends no more.
+        """Read the data of the peer, in chunks of at most ``size`` bytes, until it ends its side.
 
-        Demand, errors and cancel are those of `from_stream`. A peer that is not read can't send more than the sockets
-        hold. The loop itself may hold one read more, up to 256 KiB.
+        Demand, errors and cancel are those of `from_stream`. Without demand the peer can send only as much as the
+        sockets hold. The loop may hold one read more, up to 256 KiB.
         """
         return from_stream(self.stream, size=size)
 
     def lines(self, *, max_line: int = 1_048_576) -> Flow[bytes]:
-        r"""Read the lines that the peer sends, without the line breaks ``\n`` and ``\r\n``.
+        r"""Read the lines of the peer, without the line breaks ``\n`` and ``\r\n``.
 
         Demand: a chunk is read when the lines of the one before have been emitted; else that of `split_lines`.
         Errors: TooLargeError for a line of more than ``max_line`` bytes, and those of `chunks`.
@@ -74,15 +74,15 @@ class Peer:
         return split_lines(self.chunks(), max_line=max_line)
 
     async def send(self, flow: Flow[bytes], *, max_chunk: int = 65_536, send_timeout: float | None = None) -> None:
-        """Send the chunks of a flow, one after another. Those that are there at once go together, up to ``max_chunk`` bytes.
+        """Send the chunks of a flow. Chunks that are already there go together, up to ``max_chunk`` bytes.
 
-        They are awaited until the operating system has them. The streams of asyncio hold up to 64 KiB themselves.
-        Demand, errors and cancel are those of `send_to`. A peer that goes is noticed by the chunk that is sent to it next.
+        Each is awaited until the operating system has it. The streams of asyncio also hold up to 64 KiB. Demand, errors
+        and cancel are those of `send_to`. The loss of a peer is noticed when the next chunk is sent.
         """
         await send_to(self.stream, flow, max_chunk=max_chunk, send_timeout=send_timeout)
 
     async def send_eof(self) -> None:
-        """Say that nothing more is sent, and go on reading. Over TLS, which can't say so, this raises NotImplementedError."""
+        """End the sending side, and go on reading. TLS has no such end: there it raises NotImplementedError."""
         await self.stream.send_eof()
 
 
@@ -116,10 +116,10 @@ class _AsyncioStream(ByteStream):
 async def connect(
     host: str, port: int, *, ssl: SSLContext | None = None, server_hostname: str | None = None
 ) -> AsyncGenerator[Peer, None]:
-    """Connect to a TCP port, by TLS with an ``ssl`` context, and give the Peer. Leaving closes the connection.
+    """Connect to a TCP port, by TLS with an ``ssl`` context, and yield the Peer. Leaving closes the connection.
 
-    ``server_hostname`` is the name that the certificate has to bear, if it is not ``host``.
-    Errors: OSError where there is no connection, ssl.SSLError where the certificate is refused.
+    ``server_hostname`` is the name in the certificate, if it is not ``host``.
+    Errors: OSError if the connection fails, ssl.SSLError if the certificate is refused.
     (asyncio: ``open_connection``.)
 
     An example is at `Peer`.
@@ -134,9 +134,9 @@ async def connect(
 
 @asynccontextmanager
 async def connect_unix(path: str | PathLike[str]) -> AsyncGenerator[Peer, None]:
-    """Connect to a Unix socket, and give the Peer. Leaving closes the connection.
+    """Connect to a Unix socket, and yield the Peer. Leaving closes the connection.
 
-    Errors: OSError where there is no connection.
+    Errors: OSError if the connection fails.
     (asyncio: ``open_unix_connection``.)
     """
     async with _closing(await anyio.connect_unix(path)) as peer:
@@ -145,7 +145,7 @@ async def connect_unix(path: str | PathLike[str]) -> AsyncGenerator[Peer, None]:
 
 @frozen
 class Server:
-    """A socket that listens. ``port`` is the TCP port, chosen by the system if 0 was asked for; None for a Unix socket."""
+    """A listening socket. ``port`` is the TCP port, which the system chooses for 0. It is None for a Unix socket."""
 
     port: Any
 
@@ -156,10 +156,10 @@ async def serve(
 ) -> AsyncGenerator[Server, None]:
     """Listen on a TCP port, by TLS with an ``ssl`` context, and call ``handler(peer)`` for each connection, in a task of its own.
 
-    A connection is closed when its handler returns. Leaving the context ends the listening, cancels the handlers, and waits for them: every
-    flow that they run has been cleaned up then.
-    Errors: OSError where the port can't be had. An exception that a handler raises ends its connection and goes to
-    ``hooks.on_error_dropped``. An error of the connection itself, such as a peer that resets, ends it and goes nowhere.
+    A connection is closed when its handler returns. Leaving the context stops listening, cancels the handlers, and
+    waits for them. Then every flow that they run has been cleaned up.
+    Errors: OSError if the port is not available. An exception of a handler ends its connection and goes to
+    ``hooks.on_error_dropped``. An error of the connection, such as a reset by the peer, ends it and is not reported.
     (asyncio: ``start_server``.)
 
     An example is at `Peer`.
@@ -177,7 +177,7 @@ async def serve(
 async def serve_unix(
     handler: Callable[[Peer], Awaitable[object]], path: str | PathLike[str]
 ) -> AsyncGenerator[Server, None]:
-    """Listen on a Unix socket, which is made, and call ``handler(peer)`` for each connection; else as `serve`.
+    """Make a Unix socket, listen on it, and call ``handler(peer)`` for each connection; else as `serve`.
 
     (asyncio: ``start_unix_server``.)
     """
@@ -188,7 +188,7 @@ async def serve_unix(
 
 @asynccontextmanager
 async def _serving(listener: Listener[Any], handler: Callable[[Peer], Awaitable[object]]) -> AsyncGenerator[None, None]:
-    """Serve until it is left."""
+    """Serve until the context is left."""
 
     async def handle(stream: ByteStream) -> None:
         _hold(stream)
@@ -214,14 +214,14 @@ async def _serving(listener: Listener[Any], handler: Callable[[Peer], Awaitable[
 
 
 def _hold(stream: ByteStream) -> None:
-    """Have nothing read before it is wanted: anyio pauses what it has connected, and not what it has accepted."""
+    """Pause reading until there is demand. anyio pauses the connections that it makes, but not those that it accepts."""
     pause: Callable[[], None] | None = getattr(getattr(stream, "_transport", None), "pause_reading", None)
     if pause is not None:
         pause()
 
 
 async def ended(task: asyncio.Task[Any]) -> None:
-    """Wait for a cancelled task to its end. A cancel is put off till then."""
+    """Wait for the end of a cancelled task. A cancel is delayed until then."""
     await settled(task)
     with suppress(asyncio.CancelledError):
         task.result()
@@ -229,7 +229,7 @@ async def ended(task: asyncio.Task[Any]) -> None:
 
 @asynccontextmanager
 async def _closing(stream: ByteStream) -> AsyncGenerator[Peer, None]:
-    """Give a stream as a peer, and close it; what does not close in time is cut off."""
+    """Yield a stream as a peer, and close it. A stream that does not close in time is aborted."""
     try:
         yield Peer(stream)
     except BaseException:

@@ -23,13 +23,13 @@ def from_stream(stream: ByteReceiveStream, *, size: int = 65_536) -> Flow[bytes]
 @overload
 def from_stream(stream: ObjectReceiveStream[T]) -> Flow[T]: ...
 def from_stream(stream: Any, *, size: int = 65_536) -> Flow[Any]:
-    """Read a stream of anyio: chunks of at most ``size`` bytes, or the objects of an object stream.
+    """Read a stream of anyio as a flow of chunks of at most ``size`` bytes, or of the objects of an object stream.
 
-    The stream stays yours: close it by ``async with``. A flow that is subscribed to again goes on where the one before has stopped.
-    Demand: ``receive()`` is called once for each element that is wanted, and never ahead.
-    Errors: those of the stream: BrokenResourceError where the other side resets, ClosedResourceError where this side
-    has closed it. Any other object is refused with TypeError.
-    Cancel: ``receive()`` is cancelled; the streams of anyio lose nothing by that.
+    The stream stays yours: close it by ``async with``. A second subscription goes on where the first has stopped.
+    Demand: ``receive()`` is called once for each requested element, and never ahead.
+    Errors: those of the stream: BrokenResourceError if the other side resets it, ClosedResourceError if this side has
+    closed it. Any other object is refused with TypeError.
+    Cancel: ``receive()`` is cancelled. The streams of anyio lose nothing then.
     (anyio: ``async for item in stream``.)
 
     >>> import anyio
@@ -88,13 +88,14 @@ async def send_to(stream: ObjectSendStream[T], flow: Flow[T], *, send_timeout: f
 async def send_to(stream: Any, flow: Flow[Any], *, max_chunk: int = 65_536, send_timeout: float | None = None) -> None:
     """Send the elements of a flow to a stream of anyio, one after another.
 
-    The stream stays yours: close it, or call ``send_eof()``, behind this.
-    Demand: one element is asked for when the stream has taken the one before, so a reader that stops stops the source.
-    Into a stream of bytes, chunks that are there at once go together. They are the lines of a chunk that has been read, or what an
-    iterator gives within a millisecond. No more join when they have ``max_chunk`` bytes.
+    The stream stays yours: close it, or call ``send_eof()``, after this.
+    Demand: one element is requested when the stream has taken the one before, so a slow reader stops the source. Chunks
+    for a stream of bytes go together if they are already there, up to ``max_chunk`` bytes. These are the lines of one
+    chunk, or the elements that an iterator yields within a millisecond.
     Errors: those of the stream, and those of the flow. Both close the flow. TimeoutError when the stream takes longer
-    than ``send_timeout`` seconds for an element. A ``send_timeout`` that is not above 0 and a ``max_chunk`` below 1 are refused with
-    ValueError, and what is no such stream with TypeError. So is an element that is no bytes, where the stream takes bytes.
+    than ``send_timeout`` seconds for an element. A ``send_timeout`` that is not above 0 and a ``max_chunk`` below 1 are
+    refused with ValueError, and an argument that is not such a stream with TypeError. TypeError for an element that is
+    not bytes, if the stream takes bytes.
     Cancel: ``send()`` is cancelled and the flow is closed. A part of the element may have been sent.
     (anyio: ``await stream.send(item)``.)
 
@@ -131,7 +132,7 @@ async def send_to(stream: Any, flow: Flow[Any], *, max_chunk: int = 65_536, send
 
 
 async def send_rows(flow: Flow[bytes], send: Callable[[bytes], Awaitable[object]], max_chunk: int) -> None:
-    """Send chunks of bytes, those together that are there at once."""
+    """Send chunks of bytes, together if they are already there."""
 
     async def send_row(row: list[bytes]) -> None:
         await send(row[0] if len(row) == 1 else b"".join(row))
@@ -140,7 +141,7 @@ async def send_rows(flow: Flow[bytes], send: Callable[[bytes], Awaitable[object]
 
 
 def checked(chunk: object) -> bytes:
-    """Return a chunk; raise TypeError for what is none."""
+    """Return a chunk. Raise TypeError if the element is not bytes."""
     if type(chunk) is bytes:  # the common case first: a line is short, and so the call counts
         return chunk
     if not isinstance(chunk, (bytes, bytearray, memoryview)):

@@ -1,4 +1,4 @@
-"""Calls that block, on the threads of anyio."""
+"""Blocking calls on the threads of anyio."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ R = TypeVar("R")
 
 
 async def in_thread(fn: Callable[[], R], limiter: CapacityLimiter | None) -> R:
-    """Call on a thread, as one of those that ``limiter`` allows. A cancel waits until it has returned.
+    """Call on a thread, within the ``limiter``. A cancel waits until the call has returned.
 
-    A file that a thread works at can't be closed beside it.
+    A file must not be closed while a thread uses it.
     """
     calling = asyncio.create_task(to_thread.run_sync(fn, limiter=limiter))
     try:

@@ -1,4 +1,4 @@
-"""The base of the families of methods: a flow can be begun from a source and continued by a step."""
+"""The base of the families of methods: a flow begins with a source and continues with a step."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Fluent(ABC, Generic[T_co]):
 
     @abstractmethod
     def _as_flow(self) -> Flow[T_co]:
-        """Give this object by its whole type."""
+        """Return this object, typed as a Flow."""
 
     @classmethod
     @abstractmethod
@@ -41,21 +41,21 @@ class Fluent(ABC, Generic[T_co]):
 
     @abstractmethod
     def then(self, stage: Stage[T_co, U]) -> Flow[U]:
-        """Give this flow continued by a synchronous operator."""
+        """Return this flow followed by a synchronous operator."""
 
     @abstractmethod
     def _place(self, mark: PublishOn | SubscribeOn) -> Flow[T_co]:
-        """Give this flow with a boundary or a placement."""
+        """Return this flow with a boundary or a placement."""
 
 
 def check_flow(method: str, flow: object) -> None:
-    """Refuse what is no flow."""
+    """Raise unless the value is a flow."""
     if not is_flow(flow):
         raise TypeError(f"{method}() takes flows, not {type(flow).__name__}: make one with Flow.from_iterable(...)")
 
 
 def check_flows(method: str, *flows: object) -> None:
-    """Refuse what is no flow, the first as well: a method may be called on the class, and then that is anything."""
+    """Raise unless all are flows, the first too: a method may be called on the class with any value."""
     for flow in flows:
         if hasattr(flow, "__iter__") and not is_flow(flow):
             raise TypeError(
@@ -66,19 +66,19 @@ def check_flows(method: str, *flows: object) -> None:
 
 
 def is_flow(value: object) -> TypeGuard[Flow[Any]]:
-    """Tell whether ``value`` is a flow."""
+    """Return whether ``value`` is a flow."""
     kind: Any = type(value)
     return _is_of_flows(kind)
 
 
 @lru_cache(maxsize=512)
 def _is_of_flows(kind: type[object]) -> bool:
-    """Tell whether the instances of a class are flows, which abstract classes take longer to say than is done with most flows."""
+    """Return whether the instances of a class are flows. The answer is cached, because abstract classes are slow."""
     return issubclass(kind, Fluent)
 
 
 def check_function(method: str, fn: object, instead: str | None = None) -> None:
-    """Refuse at once what can't be called, or can't be called here."""
+    """Raise unless the value is callable, and callable here."""
     if not callable(fn):
         raise TypeError(f"{method}() takes a function, not {type(fn).__name__}")
     if instead is not None and is_async(fn):
@@ -86,7 +86,7 @@ def check_function(method: str, fn: object, instead: str | None = None) -> None:
 
 
 def check_errors(method: str, errors: object) -> None:
-    """Refuse at once what could stand in no ``except`` clause."""
+    """Raise unless the value could stand in an ``except`` clause."""
     given: tuple[object, ...] = cast("tuple[object, ...]", errors) if isinstance(errors, tuple) else (errors,)
     for each in given:
         if not _is_exception_type(each):
@@ -98,7 +98,7 @@ def _is_exception_type(value: object) -> bool:
 
 
 def is_async(fn: Callable[..., object]) -> bool:
-    """Tell whether calling ``fn`` gives a coroutine."""
+    """Return whether calling ``fn`` returns a coroutine."""
     if type(fn) is FunctionType and not fn.__dict__:
         return bool(fn.__code__.co_flags & CO_COROUTINE)  # as below, without the calls: most functions are such
     if type(fn) is BuiltinFunctionType or isinstance(fn, type):
@@ -107,26 +107,26 @@ def is_async(fn: Callable[..., object]) -> bool:
 
 
 def check_whole(method: str, name: str, n: object) -> int:
-    """Refuse at once what is no whole number."""
+    """Raise unless the value is a whole number."""
     if not isinstance(n, int) or isinstance(n, bool):
         raise TypeError(f"{method}({name}={label(n)}): {name} is a whole number, not {type(n).__name__}")
     return n
 
 
 def check_count(method: str, name: str, n: object, least: int) -> None:
-    """Refuse at once what is no count of at least ``least``."""
+    """Raise unless the value is a whole number of at least ``least``."""
     if check_whole(method, name, n) < least:
         raise ValueError(f"{method}({name}={n}): {name} must be at least {least}")
 
 
 def check_flag(method: str, name: str, flag: object) -> None:
-    """Refuse at once what is neither True nor False, which would be taken for one of them."""
+    """Raise unless the value is True or False, since another value would count as one of them."""
     if not isinstance(flag, bool):
         raise TypeError(f"{method}({name}={label(flag)}): {name} is True or False, not {type(flag).__name__}")
 
 
 def check_seconds(method: str, name: str, seconds: object, *, above: bool = False) -> None:
-    """Refuse at once what is no span of time: a finite number of at least 0, or above it."""
+    """Raise unless the value is a time span: a finite number of at least 0, or above it."""
     if not isinstance(seconds, (int, float)) or isinstance(seconds, bool):
         raise TypeError(
             f"{method}({name}={label(seconds)}): {name} is a number of seconds, not {type(seconds).__name__}"
@@ -138,7 +138,7 @@ def check_seconds(method: str, name: str, seconds: object, *, above: bool = Fals
 
 
 def check_fraction(method: str, fraction: object) -> None:
-    """Refuse at once what is no number from 0 to 1."""
+    """Raise unless the value is a number from 0 to 1."""
     if not isinstance(fraction, (int, float)) or isinstance(fraction, bool):
         raise TypeError(f"{method}({label(fraction)}): a fraction is a number, not {type(fraction).__name__}")
     if not 0 <= fraction <= 1:

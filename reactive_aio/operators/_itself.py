@@ -6,5 +6,5 @@ from typing import Any
 
 
 def itself(item: Any) -> Any:
-    """Give the element: the key where none is given."""
+    """Return the element. This is the default key."""
     return item

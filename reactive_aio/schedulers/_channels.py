@@ -59,14 +59,14 @@ class WatchedChannel:
             self.loop.add_writer(self.channel.socket.fileno(), self._write)
 
     def say_goodbye(self) -> None:
-        """Say that nothing more will be said. The other side then hangs up when it has said the rest."""
+        """Send the end. The other side then hangs up when it has sent its last messages."""
         try:
             self.channel.socket.shutdown(socket.SHUT_WR)
         except OSError:
             self.drop()
 
     def drain(self) -> None:
-        """Take what has come already, and hang up."""
+        """Take the arrived messages, and close the connection."""
         if self._open:
             poll = select.poll()
             poll.register(self.channel.socket, select.POLLIN)
@@ -119,7 +119,7 @@ def chunk_frame(
 
 
 def report(frame: Frame, failing: BaseException | None) -> Report:
-    """Read what a worker says of a chunk. ``failing`` is why the chunk lacks the rest of its elements, if it does."""
+    """Read a worker's message on a chunk. ``failing`` is why the chunk lacks its last elements, if it does."""
     items: list[Any] = []
     failure: BaseException | None = None
     over = frame.kind in {LAST, FAILED}

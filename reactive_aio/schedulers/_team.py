@@ -1,4 +1,4 @@
-"""Worker processes: a thread starts them, hears of their deaths, and ends them."""
+"""Worker processes: a thread starts them, notices their deaths, and ends them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from ..errors import WorkerDiedError
 from .base import not_started
 
 PATIENCE: Final = 0.2
-"""Seconds for a worker to stop by itself, and then for one that is interrupted in a function."""
+"""Seconds for a worker to stop, and then for one that is interrupted in a function."""
 
 
 def _command(control: int) -> list[str]:
@@ -54,7 +54,7 @@ class WorkerProcess:
     process: subprocess.Popen[bytes]
     control: socket.socket
     watched: int | None = field(init=False, default=None)
-    """The process as a file, where the system has such: it tells the end though a child of it holds the socket."""
+    """The process as a file, if the system has that. It shows the end even if a child process holds the socket."""
 
     @staticmethod
     def start() -> WorkerProcess:
@@ -115,7 +115,7 @@ class ChannelEnd:
 
 @define(eq=False, repr=False)
 class Team:
-    """The processes, and the thread that starts them, hears of their deaths and ends them."""
+    """The processes, and the thread that starts them, notices their deaths and ends them."""
 
     name: str
     count: int
@@ -129,7 +129,7 @@ class Team:
     _told: list[Callable[[], None]] = field(init=False, factory=list[Callable[[], None]])
     _ended: bool = field(init=False, default=False)
     _idle: list[Memory] = field(init=False, factory=list[Memory])
-    """That of regions that have ended: pages that are there already are much cheaper than new ones."""
+    """Memory of regions that have ended: existing pages are much cheaper than new ones."""
     _thread: threading.Thread = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -167,7 +167,7 @@ class Team:
             return not self._ended
 
     def connect(self, ends: list[ChannelEnd]) -> None:
-        """Have each worker take one of these connections."""
+        """Pass each worker one of these connections."""
         self._order(partial(self._connect, ends))
 
     def stop(self, told: Callable[[], None]) -> None:
@@ -231,7 +231,7 @@ class Team:
             end.close()
 
     def _obey(self) -> None:
-        """Carry out what there is; when the thread has ended, the thread that gives an order does so, and may meet its last look."""
+        """Execute the orders. When the thread has ended, the ordering thread does so, perhaps during its last look."""
         while True:
             try:
                 order = self._orders.popleft()

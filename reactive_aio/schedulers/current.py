@@ -14,7 +14,7 @@ from .base import Attachment, Released
 
 @frozen
 class Staying:
-    """A region's hold on a loop that nothing was started for."""
+    """A region's hold on a loop. Nothing was started for it."""
 
     loop: asyncio.AbstractEventLoop
 
@@ -28,7 +28,7 @@ class Current:
     """The event loop of the subscriber: a boundary to it is a queue and a scheduled callback."""
 
     stays: ClassVar[bool] = True
-    """Whether it is no place of its own."""
+    """Whether regions stay on the loop of the subscriber."""
 
     @property
     def name(self) -> str:
@@ -46,7 +46,7 @@ class Current:
 
 @frozen
 class Home:
-    """The event loop of the subscriber, seen from wherever the flows are subscribed to that belong there."""
+    """The event loop of the subscriber, for flows that are subscribed to on another loop."""
 
     loop: asyncio.AbstractEventLoop
 
@@ -69,8 +69,8 @@ class Home:
 def current() -> Current:
     """Run the region on the event loop of the subscriber.
 
-    A boundary to it is a hop: a bounded queue and a scheduled callback, in the terms of the specification the
-    line between two regions on one resource. (Reactor: ``Schedulers.immediate``, but asynchronous.)
+    A boundary to it is a hop: a bounded queue and a scheduled callback. The specification calls it the line between two
+    regions on one resource. (Reactor: ``Schedulers.immediate``, but asynchronous.)
 
     >>> from reactive_aio import Flow, schedulers
     >>> Flow.range(3).publish_on(schedulers.current()).run_sync()

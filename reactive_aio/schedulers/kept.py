@@ -14,18 +14,18 @@ from .._core.here import Here
 
 
 class Ending(Protocol):
-    """Something that has been told to end."""
+    """Something that is ending."""
 
     def is_here(self) -> bool:
         """Return whether the calling thread belongs to it."""
         ...
 
     def join(self) -> None:
-        """Wait for the very end, which takes no time once the end has been told."""
+        """Wait for the very end. This takes no time once ``told`` was called."""
 
 
 class Kept(Here, ABC):
-    """A resource that is started for the first flow on it, and kept beyond the last by ``open``."""
+    """A resource that is started for the first flow on it. ``open`` keeps it after the last one."""
 
     __slots__ = ()
 
@@ -39,12 +39,12 @@ class Kept(Here, ABC):
 
     @abstractmethod
     def _shut(self, told: Callable[[], None]) -> Sequence[Ending]:
-        """Begin to end for good. ``told`` is called, on any thread, as the last act of the last, or now."""
+        """Begin to end for good. ``told`` is called, on any thread, as the last act, or now."""
 
     def close(self) -> None:
         """End it for good and wait for that. Flows that still run there end with SchedulerClosedError.
 
-        Called there, by a function of such a flow, it does not wait: that would be for itself.
+        A call by a function of such a flow does not wait, because it would wait for itself.
         """
         ended = threading.Event()
         endings = self._shut(ended.set)

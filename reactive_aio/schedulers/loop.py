@@ -1,4 +1,4 @@
-"""The scheduler of an event loop that somebody else runs."""
+"""The scheduler of an event loop that other code runs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ..errors import SchedulerClosedError
 from .base import Attachment, Released, nobody
 
 WATCH: Final = 0.25
-"""Seconds between two looks at a loop of somebody else's, which does not tell when it ends."""
+"""Seconds between two looks at a loop of other code, which does not report its end."""
 
 
 @define(eq=False)
 class _Watched:
-    """A region's hold on a foreign loop, with a timer on the subscriber's loop that looks after it."""
+    """A region's hold on another loop, with a timer on the subscriber's loop that checks it."""
 
     loop: asyncio.AbstractEventLoop
     lost: Callable[[BaseException], None]
@@ -28,7 +28,7 @@ class _Watched:
     detached: bool = field(init=False, default=False)
 
     def watch(self) -> None:
-        """Look whether the loop still runs, and again after a while."""
+        """Check whether the loop still runs, now and after a while."""
         if self.detached or self.watcher is None:
             return
         if self.loop.is_closed() or not self.loop.is_running():
@@ -55,7 +55,7 @@ def _closed(loop: asyncio.AbstractEventLoop) -> SchedulerClosedError:
 
 @frozen
 class LoopScheduler(Here):
-    """An event loop that somebody else runs."""
+    """An event loop that other code runs."""
 
     STAYS: ClassVar[str] = "a scheduler can't be pickled: its event loop belongs to this process"
 
@@ -74,7 +74,7 @@ class LoopScheduler(Here):
             return False
 
     def attach(self, lost: Callable[[BaseException], None]) -> Attachment:
-        """Return the loop, and look after it from the subscriber's."""
+        """Return the loop, and check it from the subscriber's."""
         if self.target.is_closed() or not self.target.is_running():
             raise _closed(self.target)
         try:
@@ -87,10 +87,10 @@ class LoopScheduler(Here):
 
 
 def loop(a_loop: asyncio.AbstractEventLoop) -> LoopScheduler:
-    """Run the region on ``a_loop``, which somebody else runs in another thread.
+    """Run the region on ``a_loop``, which other code runs on another thread.
 
-    The loop must be running when the flow is subscribed to, else the flow ends with SchedulerClosedError. So
-    it does, within a second, when the loop stops or is closed in the middle. (Reactor:
+    The loop must be running when the flow is subscribed to, else the flow ends with SchedulerClosedError. The same
+    happens within a second when the loop stops or is closed meanwhile. (Reactor:
     ``Schedulers.fromExecutor``.)
     """
     if not isinstance(a_loop, asyncio.AbstractEventLoop):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -19,24 +19,24 @@ class Team(Protocol):
     """Running workers."""
 
     def stop(self, told: Callable[[], None]) -> None:
-        """End all workers. ``told`` is called, on any thread, as the last act of the last one, or now.
+        """End all workers. The last one calls ``told``, on any thread, as its last act.
 
-        Called again, that goes for each call.
+        If all have ended, ``told`` is called now. Each further call does the same.
         """
 
     def is_here(self) -> bool:
-        """Return whether the calling thread is one of theirs."""
+        """Return whether the calling thread is a thread of the workers."""
         ...
 
     def join(self) -> None:
-        """Wait for the very end, behind ``told``, which takes no time."""
+        """Wait for the very end, after ``told``. This takes no time."""
 
 
 class Member(Protocol):
     """A region's hold on a pool."""
 
     def expel(self, error: BaseException) -> None:
-        """Fail the region, and work for it no more."""
+        """Fail the region, and stop working for it."""
 
 
 TeamT = TypeVar("TeamT", bound=Team)
@@ -44,14 +44,14 @@ TeamT = TypeVar("TeamT", bound=Team)
 
 @define(eq=False, repr=False)
 class Pool(Kept, Generic[TeamT]):
-    """Workers shared by regions: they start with the first one and end with the last, unless the pool is held open."""
+    """Workers shared by regions. They start with the first region and end with the last, or with the open pool."""
 
     count: int
-    """The chunks that are worked on at the same time."""
+    """The number of chunks that are processed at the same time."""
     _lock: threading.Lock = field(init=False, factory=threading.Lock)
     _team: TeamT | None = field(init=False, default=None)
     _home: int = field(init=False, default=0)
-    """The process in which the team was formed: one that is forked from it has a copy without any workers."""
+    """The process in which the team was formed. A process that is forked from it has a copy without workers."""
     _members: dict[Member, TeamT] = field(init=False, factory=dict[Member, TeamT])
     _kept: bool = field(init=False, default=False)
     _closed: bool = field(init=False, default=False)
@@ -68,7 +68,7 @@ class Pool(Kept, Generic[TeamT]):
         """Return a new team; takes no time."""
 
     def _enter(self, make: Callable[[TeamT], Member]) -> None:
-        """Take in the member that is made for the team at work."""
+        """Add the member that is made for the current team."""
         self._check_home()
         with self._lock:
             if self._closed:
@@ -77,7 +77,7 @@ class Pool(Kept, Generic[TeamT]):
             self._members[make(team)] = team
 
     def _running(self) -> TeamT:
-        """Return the team, formed if there is none; by who holds the lock."""
+        """Return the team, formed if there is none. The caller holds the lock."""
         if self._team is None:
             try:
                 self._team, self._home = self._form(), os.getpid()
@@ -87,7 +87,7 @@ class Pool(Kept, Generic[TeamT]):
 
     @property
     def _is_copy(self) -> bool:
-        """Whether this is the copy of a pool at work that a forked process has got.
+        """Whether this is the copy, in a forked process, of a pool with workers.
 
         Its lock may be a copy of a locked one.
         """
@@ -101,7 +101,7 @@ class Pool(Kept, Generic[TeamT]):
             )
 
     def ends_with(self, member: Member) -> bool:
-        """Return whether nobody else works with the team of a member, or is going to."""
+        """Return whether the team of a member has no other member, now or later."""
         with self._lock:
             team = self._members.get(member)
             return team is not None and self._last(member, team)
@@ -111,7 +111,7 @@ class Pool(Kept, Generic[TeamT]):
         return not kept and all(each is not team for other, each in self._members.items() if other is not member)
 
     def let_go(self, member: Member, team: TeamT, released: Released) -> None:
-        """Let a member go that is not worked for any more. The last one ends the workers."""
+        """Release a member that needs no more work. The last one ends the workers."""
         with self._lock:
             # One that is not there has been expelled by `close`, which ends the workers itself.
             last = member in self._members and self._last(member, team)
@@ -124,7 +124,7 @@ class Pool(Kept, Generic[TeamT]):
             released()
 
     def _dismiss(self, team: TeamT) -> list[Member]:
-        """Arrange that the next member gets new workers; return those that are still with the old ones."""
+        """Retire a team, so that the next member gets new workers. Return the members of the old team."""
         with self._lock:
             members = [member for member, each in self._members.items() if each is team]
             known = self._team is team

@@ -25,7 +25,7 @@ from .pool import Pool
 from .threads import check_bytes, check_workers
 
 Given = dict[int, tuple[int, int]]
-"""The results, and their bytes, that chunks have given since they were last told to go on."""
+"""The results, and their bytes, that chunks have sent since they last had leave to go on."""
 
 
 @define(eq=False, repr=False)
@@ -38,13 +38,13 @@ class _Member:
     loop: asyncio.AbstractEventLoop
     _most: int = field(init=False, default=0)
     _channels: dict[WatchedChannel, Given] = field(init=False, factory=dict[WatchedChannel, Given])
-    """The chunks that each worker has."""
+    """The chunks of each worker."""
     _failing: dict[int, BaseException] = field(init=False, factory=dict[int, BaseException])
-    """Chunks that lack the rest of their elements, which could not be pickled."""
+    """Chunks without their last elements, which could not be pickled."""
     _left: bool = field(init=False, default=False)
     """Whether no more results are wanted."""
     _released: Released | None = field(init=False, default=None)
-    """Called when the last channel has ended, where the workers go on for others."""
+    """Called when the last channel has ended and the workers go on for others."""
 
     def begin(self, region: bytes, most: int) -> None:
         """Connect, and send the function."""
@@ -75,7 +75,7 @@ class _Member:
         channel.send(frame)
 
     def go_on(self, chunk: int) -> None:
-        """Tell the worker that has the chunk."""
+        """Send the message to the worker that has the chunk."""
         for channel, chunks in self._channels.items():
             if chunk in chunks:
                 count, size = chunks[chunk]
@@ -83,7 +83,7 @@ class _Member:
                 channel.send(Frame(CREDIT, chunk, count, detail=size))
 
     def leave(self, released: Released) -> None:
-        """Say goodbye to the workers. Listen until each has dropped its work, and has reported the cleanups that failed."""
+        """Send the end to the workers. Read until each has dropped its work and has reported the failed cleanups."""
         self._left = True
         for channel in self._channels:
             channel.say_goodbye()
@@ -95,7 +95,7 @@ class _Member:
             self._ended(None)
 
     def _workers_ended(self, released: Released, join: Callable[[], None] | None = None) -> None:
-        """Hang up on the loop; called on the thread that keeps the workers, when they have ended."""
+        """Close the channels on the loop. The thread of the workers calls this when they have ended."""
 
         def hang_up() -> None:
             self._hang_up()
@@ -113,12 +113,12 @@ class _Member:
             self._hang_up()  # nobody else will
 
     def _hang_up(self) -> None:
-        """Take what has still come, and hang up."""
+        """Take the last messages, and close the channels."""
         for channel in self._channels:
             channel.drain()
 
     def _ended(self, failure: BaseException | None) -> None:
-        """Be gone with the last channel. That a worker has died tells the thread that looks after it, which knows how."""
+        """End with the last channel. The thread that watches a worker reports its death, because it knows the cause."""
         if failure is not None:
             self.reports.lost(failure)
         released = self._released
@@ -135,7 +135,7 @@ class _Member:
             self.reports.reported(told)
 
     def _note(self, told: Report, count: int) -> None:
-        """Note what a chunk has given, or that it is over."""
+        """Note the results of a chunk, or its end."""
         if told.over:
             self._failing.pop(told.chunk, None)
         for chunks in self._channels.values():
@@ -161,7 +161,7 @@ class ProcessPool(Pool[Team]):
         return f"processes({self.count})"
 
     def check(self, stage: object) -> None:
-        """Refuse what can't be pickled."""
+        """Raise unless the stage can be pickled."""
         try:
             if by_value_dumps() is None:
                 by_reference(stage, None, main=has_main())
@@ -211,22 +211,24 @@ class ProcessPool(Pool[Team]):
 def processes(n: int, *, context: Iterable[ContextVar[Any]] = (), max_bytes: int = MOST_BYTES) -> ProcessPool:
     """Run the functions that follow in ``n`` worker processes: for functions that keep a processor busy.
 
-    It is for ``publish_on``. The elements travel in small chunks, pickled once each way, and come back in order. A chunk
-    is what is there, one element at first and more as long as the functions are quick. Operators that depend on an
-    element's place in the stream, such as ``take``, run with what follows them on the event loop that reads.
+    It is for ``publish_on``. The elements travel in small chunks, pickled once each way, and come back in order. A
+    chunk has the elements that are there: one at first, and more as long as the functions are quick. Operators that
+    depend on an element's place in the stream, such as ``take``, run with what follows them on the event loop that
+    reads.
 
-    The functions are pickled once for each flow: by reference, or where that can't be, as for lambdas, by value, if
-    cloudpickle is installed. A value that can't be pickled is refused with TypeError when the flow is built. Of the subscriber's
-    context the variables in ``context`` are current in the functions, with values that can be pickled.
+    The functions are pickled once for each flow, by reference. Functions without a reference, such as lambdas, are
+    pickled by value, if cloudpickle is installed. A value that can't be pickled is refused with TypeError when the flow
+    is built. The variables in ``context`` have the subscriber's values in the functions. These must be values that can
+    be pickled.
 
-    A region has at most ``max_bytes`` outstanding, as they travel: elements and results, and a chunk for each worker in any
-    case. So large elements are requested in smaller numbers than ``prefetch``.
+    A region has at most ``max_bytes`` of elements and results outstanding, as they are sent, and always a chunk for
+    each worker. So large elements are requested in smaller numbers than ``prefetch``.
 
     The processes start with the first flow, as new interpreters, and end with the last, before its terminal returns. A
-    cancel ends them in the middle of a function. ``async with schedulers.processes(2) as pool:`` keeps them for many
-    flows. A worker that dies fails the flows on the pool with WorkerDiedError. Functions of microseconds want a
-    prefetch of thousands. Raises NotImplementedError on Windows, where no socket carries another. (Pekko: none; Python:
-    ``ProcessPoolExecutor``.)
+    cancel ends them even while a function runs. ``async with schedulers.processes(2) as pool:`` keeps them for many
+    flows. A worker that dies fails the flows on the pool with WorkerDiedError. Functions that take microseconds need a
+    prefetch of thousands. Raises NotImplementedError on Windows, where a socket can't carry another. (Pekko: none;
+    Python: ``ProcessPoolExecutor``.)
 
     >>> import math
     >>> from reactive_aio import Flow, schedulers

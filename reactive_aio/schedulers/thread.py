@@ -27,7 +27,7 @@ def _new_event_loop() -> asyncio.AbstractEventLoop:
 
 @define(eq=False)
 class _LoopThread:
-    """A running thread with its loop; made when the first region needs it, ended when nobody does."""
+    """A running thread with its loop. It is made for the first region, and ended after the last."""
 
     name: str
     new_loop: Callable[[], asyncio.AbstractEventLoop]
@@ -60,7 +60,7 @@ class _LoopThread:
                 told()
 
     def _run_loop(self, runner: asyncio.Runner, started: Future[None]) -> None:
-        """Run the loop until a stop. Go on behind an exit or an interrupt that leaves it."""
+        """Run the loop until a stop. Go on after an exit or an interrupt that leaves it."""
         try:
             runner.run(self._serve(started))
         except FAILURES as error:
@@ -81,7 +81,7 @@ class _LoopThread:
 
     @property
     def alive(self) -> bool:
-        """Whether it runs. A process that has been forked has none of the threads of the other."""
+        """Whether it runs. A forked process has none of the threads of its parent."""
         return self._thread.is_alive()
 
     def is_here(self) -> bool:
@@ -105,7 +105,7 @@ class _Attached:
     worker: _LoopThread
     lost: Callable[[BaseException], None]
     leave: Callable[[_Attached], bool]
-    """Takes the hold back, and tells whether it was the last, so that the thread is to end."""
+    """Takes the hold back, and returns whether it was the last, so that the thread has to end."""
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -182,7 +182,7 @@ class ThreadScheduler(Kept):
         return self
 
     def _running(self) -> _LoopThread:
-        """Return the thread, started if there is none; by who holds the lock."""
+        """Return the thread, started if there is none. The caller holds the lock."""
         worker = self._worker
         if worker is None or not worker.alive:
             try:

@@ -25,7 +25,7 @@ class _Thread(threading.Thread):
     def __init__(self, team: _Team, name: str) -> None:
         super().__init__(name=name, daemon=True)
         self.idle_workers = team
-        """By the name that anyio's threads have for it: asked by a loop of virtual time whether this one is idle."""
+        """Named as in anyio's threads. A loop on virtual time reads it to find out whether this thread is idle."""
 
     def run(self) -> None:
         self.idle_workers.serve()
@@ -33,7 +33,7 @@ class _Thread(threading.Thread):
 
 @define(eq=False, repr=False)
 class _Team:
-    """Threads that take jobs from one queue, no more of them than there are jobs."""
+    """Threads that take jobs from one queue. There are at most as many threads as jobs."""
 
     name: str
     most: int
@@ -41,7 +41,7 @@ class _Team:
     _lock: threading.Lock = field(init=False, factory=threading.Lock)
     _threads: list[_Thread] = field(init=False, factory=list[_Thread])
     _left: int = field(init=False, default=0)
-    """Jobs that have been put and are not done, and behind the last one the threads that have not ended."""
+    """The jobs that are not done, and after the last one the threads that have not ended."""
     _told: list[Callable[[], None]] = field(init=False, factory=list[Callable[[], None]])
     _ended: bool = field(init=False, default=False)
 
@@ -58,7 +58,7 @@ class _Team:
         return True
 
     def _grow(self) -> None:
-        """Start one more thread; where the machine gives none, those that there are have to do."""
+        """Start one more thread. If the machine has none, go on with the existing ones."""
         thread = _Thread(self, f"{self.name}-{len(self._threads) + 1}")
         try:
             thread.start()
@@ -130,7 +130,7 @@ class _Member:
     reports: Reports
     _lock: threading.Lock = field(init=False, factory=threading.Lock)
     _chunks: dict[int, _Chunk] = field(init=False, factory=dict[int, _Chunk])
-    """Those that wait for a thread, or for the word to go on; bounded by what the region submits."""
+    """The chunks that wait for a thread, or for leave to go on. The region bounds them by what it submits."""
     _running: int = field(init=False, default=0)
     _dropped: bool = field(init=False, default=False)
     _released: Released | None = field(init=False, default=None)
@@ -149,7 +149,7 @@ class _Member:
         self.team.put(partial(self._work_on, chunk))
 
     def leave(self, released: Released) -> None:
-        """Let go when nobody works for the region any more; what has not begun is dropped."""
+        """Let go when nothing of the region runs any more. Chunks that have not begun are dropped."""
         with self._lock:
             self._dropped = True
             self._released = released
@@ -206,7 +206,7 @@ class _Member:
         return run, run.part(most)
 
     def _may_go_on(self, chunk: _Chunk, left: int) -> bool:
-        """Lay a chunk aside that has given what it may; False if nobody waits for it any more."""
+        """Put a chunk aside that has made as many results as it may. Return False if nothing waits for it any more."""
         with self._lock:
             if not left and not self._dropped:
                 self._chunks[chunk.number] = chunk
@@ -236,7 +236,7 @@ class _Member:
 
 @define(eq=False, repr=False)
 class ThreadPool(Pool[_Team]):
-    """Threads for blocking functions, shared by the regions that are placed on them (Workers)."""
+    """Threads for blocking functions, shared by the regions that are placed there (Workers)."""
 
     @property
     def name(self) -> str:
@@ -244,7 +244,7 @@ class ThreadPool(Pool[_Team]):
         return f"threads({self.count})"
 
     def check(self, stage: object) -> None:
-        """Refuse nothing: a function is called as it is."""
+        """Accept every stage: a function is called in this process."""
 
     def add_region(self, work: Work, most: int, context: Context, reports: Reports) -> WorkerRegion:
         """Take a region in. Threads start as there is work for them."""
@@ -264,9 +264,9 @@ class ThreadPool(Pool[_Team]):
 def threads(n: int) -> ThreadPool:
     """Run the functions that follow on ``n`` threads, several elements at a time: for functions that block.
 
-    It is for ``publish_on``. The elements travel in small chunks and come back in order. A chunk is what is there,
-    one element at first and more as long as the functions are quick. Operators that depend on an element's place in the
-    stream, such as ``take``, run with what follows them on the event loop that reads.
+    It is for ``publish_on``. The elements travel in small chunks and come back in order. A chunk has the elements that
+    are there: one at first, and more as long as the functions are quick. Operators that depend on an element's place in
+    the stream, such as ``take``, run with what follows them on the event loop that reads.
 
     The threads start as there is work and end with the last flow on them, before its terminal returns. A function that
     blocks is waited for. ``async with schedulers.threads(8) as pool:`` keeps them for many flows. (Reactor:
@@ -285,7 +285,7 @@ def threads(n: int) -> ThreadPool:
 
 
 def check_workers(method: str, n: object) -> None:
-    """Refuse what is no number of workers."""
+    """Raise unless ``n`` is a number of workers."""
     if not isinstance(n, int) or isinstance(n, bool):
         raise TypeError(f"{method}({n!r}): the number of workers is a whole number, not {type(n).__name__}")
     if n < 1:
@@ -293,7 +293,7 @@ def check_workers(method: str, n: object) -> None:
 
 
 def check_bytes(method: str, n: object) -> None:
-    """Refuse what is no number of bytes."""
+    """Raise unless the value is a number of bytes."""
     if not isinstance(n, int) or isinstance(n, bool):
         raise TypeError(f"{method}(max_bytes={n!r}): the number of bytes is a whole number, not {type(n).__name__}")
     if n < 1:

@@ -16,7 +16,7 @@ from .thread import ThreadScheduler
 
 
 class _RegionLoop(VirtualTimeLoop):
-    """A virtual loop that looks at the loops of those who subscribed as well, whatever thread they are in."""
+    """A virtual loop that also looks at the loops of its subscribers, on any thread."""
 
     def __init__(self, homes: WeakSet[asyncio.AbstractEventLoop]) -> None:
         self._homes = homes
@@ -35,7 +35,7 @@ class VirtualTimeScheduler(ThreadScheduler):
     """A thread with an event loop on virtual time, shared by the regions that are placed on it."""
 
     has_clock: ClassVar[bool] = True
-    """Whether operators go by its clock that are called on a source which `subscribe_on` has moved here."""
+    """Whether operators on a source that `subscribe_on` has moved here use its clock."""
     _homes: WeakSet[asyncio.AbstractEventLoop] = field(init=False, factory=WeakSet[asyncio.AbstractEventLoop])
 
     @property
@@ -44,7 +44,7 @@ class VirtualTimeScheduler(ThreadScheduler):
         return "virtual_time()"
 
     def attach(self, lost: Callable[[BaseException], None]) -> Attachment:
-        """Return the thread's loop, and have it look at the loop of the subscriber."""
+        """Return the thread's loop. From now on it also looks at the loop of the subscriber."""
         with suppress(RuntimeError):
             self._homes.add(asyncio.get_running_loop())
         return ThreadScheduler.attach(self, lost)
@@ -54,17 +54,16 @@ class VirtualTimeScheduler(ThreadScheduler):
 
 
 def virtual_time() -> VirtualTimeScheduler:
-    """Run the region on a thread whose clock jumps: what is waited for there by the clock takes no time.
+    """Run the region on a thread whose clock jumps, so that waits by the clock take no time.
 
-    ``asyncio.sleep``, timeouts and ``Flow.interval`` are over as soon as nothing else can run. That is: nothing on that
-    loop, nothing on the loop of the subscriber, nothing on a loop of another region. Then the clock, which starts at 0,
-    jumps to the next timer. So a day of ticks passes at once, in the order and at the
-    ``asyncio.get_running_loop().time()`` that it would have had.
+    ``asyncio.sleep``, timeouts and ``Flow.interval`` end as soon as nothing else can run: on that loop, on the loop of
+    the subscriber, or on the loop of another region. Then the clock, which starts at 0, jumps to the next timer. So a
+    day of ticks passes at once, in the same order and at the same ``asyncio.get_running_loop().time()``.
 
-    The clock belongs to the regions on this scheduler. It does not wait for sleeps elsewhere, so give all regions with a
-    sense of time the same ``virtual_time()``. While a socket is open there, or a thread or executor is at work, the clock
-    runs no faster than an ordinary one. To have all of a test on virtual time, with the subscriber, use
-    ``reactive_aio.testing.run_virtual``. The thread starts and ends as that of ``schedulers.thread``.
+    The clock belongs to the regions on this scheduler. It does not wait for sleeps elsewhere, so use the same
+    ``virtual_time()`` for all regions that use the clock. While a socket is open there, or a thread or executor is at
+    work, the clock runs no faster than an ordinary one. To run a whole test on virtual time, with the subscriber, use
+    ``reactive_aio.testing.run_virtual``. The thread starts and ends as with ``schedulers.thread``.
     (Reactor: ``VirtualTimeScheduler``, RxJava: ``TestScheduler``; both are moved by hand.)
 
     >>> from reactive_aio import Flow, schedulers

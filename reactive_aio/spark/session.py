@@ -12,7 +12,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 QUICK_START: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""A JVM that starts twice as fast and computes more slowly: rows of a DataFrame take it up to twice as long."""
+"""A JVM that starts twice as fast and computes more slowly. Rows of a DataFrame take up to twice as long."""
 QUIET: Final = f"'-Dlog4j2.configurationFile={(Path(__file__).parent / 'log4j2.properties').as_uri()}'"
 
 OPTIONS: Final = {
@@ -29,13 +29,13 @@ OPTIONS: Final = {
 
 
 def local_session(app_name: str, master: str | None = None, *, quick_start: bool = True, **conf: str) -> SparkSession:
-    """Start a quiet session on this machine, or give the one that runs.
+    """Start a quiet session on this machine, or return the running one.
 
-    ``master`` is one of Spark's: ``local[3]`` runs three tasks at a time and never retries one, ``local[3,4]`` tries up
-    to four times. By default it runs one more than there are cores. A flow leaves one free, for others that its
-    subscriber may wait for, and a task that waits for demand uses no core. Its JVM starts quickly and has only the
-    simpler of its two compilers. With ``quick_start=False`` it has the flags that Spark gives it, as on a cluster: it
-    starts more slowly, and is faster at work that lasts. Further options are given with ``__`` for each dot:
+    ``master`` is a master of Spark: ``local[3]`` runs three tasks at a time and never retries one, ``local[3,4]`` tries
+    up to four times. By default there is one slot more than there are cores. A flow leaves one slot free, for other
+    flows that its subscriber may wait for. A task that waits for demand uses no core. The JVM starts quickly, because
+    it uses only the simpler of its two compilers. With ``quick_start=False`` it has the flags of Spark, as on a
+    cluster. It starts more slowly, and is faster at long work. Write further options with ``__`` for each dot:
     ``spark__sql__shuffle__partitions="4"``.
     """
     # Else the workers run whatever python3 is on the path.

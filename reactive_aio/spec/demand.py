@@ -1,6 +1,6 @@
 """The arithmetic of demand, in one place.
 
-Demand is a count of elements. It saturates at ``UNBOUNDED``, from where it never comes down again
+Demand is a count of elements. It saturates at ``UNBOUNDED``, and never decreases again
 (rule 3.17): Python's integers do not overflow, so the bound is kept by hand.
 """
 
@@ -30,7 +30,7 @@ def add_demand(demand: int, n: int) -> int:
 
 
 def subtract_demand(demand: int, n: int) -> int:
-    """Return what is left of a demand when ``n`` of it have been met; what is unbounded stays so, and nothing is below zero.
+    """Return the demand that is left after ``n`` elements, at least zero. Unbounded demand stays unbounded.
 
     >>> subtract_demand(5, 3)
     2
@@ -43,7 +43,7 @@ def subtract_demand(demand: int, n: int) -> int:
 
 
 def bounded(n: int) -> int:
-    """Return a number that has been reckoned as a demand: ``UNBOUNDED`` at most.
+    """Return a computed number as a demand: at most ``UNBOUNDED``.
 
     >>> bounded(3 * UNBOUNDED) == UNBOUNDED
     True
@@ -52,7 +52,7 @@ def bounded(n: int) -> int:
 
 
 def quarter(prefetch: int) -> int:
-    """Return a quarter of a prefetch, for what is to keep others busy: so much at a time is asked for or handed out.
+    """Return a quarter of a prefetch: the number that is requested or handed out at a time, to keep others busy.
 
     >>> quarter(256)
     64
@@ -61,7 +61,7 @@ def quarter(prefetch: int) -> int:
 
 
 def refill_after(prefetch: int) -> int:
-    """Return how many elements of a prefetch are consumed before as many are asked for again: three quarters.
+    """Return how many elements of a prefetch are consumed before the same number is requested again: three quarters.
 
     >>> refill_after(256), refill_after(1)
     (192, 1)
@@ -70,7 +70,7 @@ def refill_after(prefetch: int) -> int:
 
 
 def demand_error(n: object) -> Exception | None:
-    """Say what is wrong with ``request(n)``, or give None when it is in order (rule 3.9).
+    """Return the error of ``request(n)``, or None if it is valid (rule 3.9).
 
     The error is signalled by ``on_error``, not raised: ``request`` returns normally (rule 3.16).
 

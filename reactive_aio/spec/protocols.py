@@ -1,7 +1,7 @@
 """The four types of the Reactive Streams contract, as structural protocols.
 
-Every method is an ordinary one that returns nothing: the two ends of a stream are coroutines, the signals between them
-are not. A class of any library that has these methods takes part. Nothing has to be inherited.
+Every method is an ordinary one that returns nothing. The two ends of a stream are coroutines, but the signals are not.
+A class of any library that has these methods takes part. Nothing has to be inherited.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ class Subscription(Protocol):
     """The link between one publisher and one subscriber, held by the subscriber (rules 3.1 to 3.17)."""
 
     def request(self, n: int, /) -> None:
-        """Ask for ``n`` more elements, ``n`` at least 1. ``UNBOUNDED`` and more mean without end."""
+        """Ask for ``n`` more elements; ``n`` is at least 1. ``UNBOUNDED`` and above mean all elements."""
 
     def cancel(self) -> None:
-        """Ask the publisher to stop and to forget the subscriber; may be called again without effect."""
+        """Ask the publisher to stop and to forget the subscriber. Further calls have no effect."""
 
 
 @runtime_checkable
@@ -31,13 +31,13 @@ class Subscriber(Protocol[T_contra]):
         """Take the subscription. Nothing else comes before it."""
 
     def on_next(self, item: T_contra, /) -> None:
-        """Take one element; never more of them than were requested."""
+        """Take one element. There are never more than were requested."""
 
     def on_error(self, error: BaseException, /) -> None:
         """Take the failure that ends the stream."""
 
     def on_complete(self) -> None:
-        """Take note that the stream has ended well."""
+        """Take note that the stream has completed."""
 
 
 @runtime_checkable
@@ -45,7 +45,7 @@ class Publisher(Protocol[T_co]):
     """A provider of a stream to any number of subscribers, each under its own demand (rules 1.1 to 1.11)."""
 
     def subscribe(self, subscriber: Subscriber[T_co], /) -> None:
-        """Start one stream for ``subscriber``; only its absence may be raised, all else is signalled."""
+        """Start one stream for ``subscriber``. Raise only if it is None. All other errors are signalled."""
 
 
 @runtime_checkable

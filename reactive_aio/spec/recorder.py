@@ -1,7 +1,7 @@
-"""The recorder: stands at the edge between publishers and subscribers and writes a trace of what passes.
+"""The recorder: stands between publishers and subscribers and writes a trace of their calls.
 
-It changes nothing: calls, return values and exceptions go through as they are. It keeps no subscriber alive,
-so that a trace can also tell whether a publisher does.
+It changes nothing: calls, return values and exceptions pass unchanged. It keeps no subscriber alive, so that a trace
+can show whether a publisher does.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _depth() -> int:
 
 
 class Judge(Protocol):
-    """An observer of a recording while it is made, which may raise where a rule is broken."""
+    """An observer of a recording while it is made. It may raise if a rule is broken."""
 
     def enter(self, signal: Signal, /) -> None:
         """Called before a call is passed on."""
@@ -62,7 +62,7 @@ class Recorder:
     def connect(
         self, publisher: Publisher[Any], subscriber: Subscriber[Any] | None
     ) -> weakref.ref[RecordedSubscriber] | None:
-        """Subscribe, and give a weak reference to what the publisher was handed."""
+        """Subscribe, and return a weak reference to the subscriber that the publisher got."""
         recorded = None if subscriber is None else self.subscriber(subscriber)
         stream = self.new_stream() if recorded is None else recorded.stream
         subscribe: Callable[[Any], None] = publisher.subscribe
@@ -70,7 +70,7 @@ class Recorder:
         return None if recorded is None else weakref.ref(recorded)
 
     def trace(self, facts: Facts | None = None) -> Trace:
-        """Return what was recorded so far."""
+        """Return the trace so far."""
         return Trace(tuple(self.signals), facts or Facts())
 
     def rest(self) -> None:

@@ -1,4 +1,4 @@
-"""The rules of Reactive Streams 1.0.4 by number, each in a sentence of ours."""
+"""The rules of Reactive Streams 1.0.4 by number, each in one sentence."""
 
 from __future__ import annotations
 

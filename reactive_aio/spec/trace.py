@@ -1,8 +1,8 @@
-"""Traces: what passed between publishers and subscribers, call by call.
+"""Traces: the calls between publishers and subscribers, one by one.
 
-A trace has two entries for each call of the contract: one when the call is made, and one when it returns or raises. So it
-shows the nesting of the calls. The rules read traces and nothing else (`predicates`). `recorder` describes
-the way to take a trace.
+A trace has two entries for each call of the contract: one when the call is made, and one when it returns or raises. So
+it shows the nesting of the calls. The rules read only traces (`predicates`). `recorder` describes how to record a
+trace.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ENDINGS = frozenset({Kind.RETURNED, Kind.RAISED})
 
 @frozen
 class Identity:
-    """Stands for an object in a trace, without keeping it alive."""
+    """A reference to an object in a trace, which does not keep it alive."""
 
     number: int
     type: str
@@ -63,11 +63,11 @@ class Signal:
     """Its place in the trace."""
     kind: Kind
     stream: int = 0
-    """Which publisher-subscriber pair it belongs to."""
+    """The publisher-subscriber pair that it belongs to."""
     link: int = 0
-    """Which subscription it came over, or handed out; 0 for none."""
+    """The subscription that it belongs to or handed out; 0 for none."""
     value: Any = None
-    """The n of request, the element, the error, what was raised; of subscribe, the identity of the subscriber."""
+    """The n of request, the element, the error or the exception. For subscribe it is the identity of the subscriber."""
     call: int = 0
     """The place of the entry that began the call."""
     within: int | None = None
@@ -124,7 +124,7 @@ class Call:
 
     @property
     def of_none(self) -> bool:
-        """Return whether the method was called with None, or is one that takes nothing."""
+        """Return whether the method was called with None, or takes no argument."""
         return self.value is None or (isinstance(self.value, Identity) and self.value.type == "NoneType")
 
     @property
@@ -147,7 +147,7 @@ class Facts:
     """Facts about a recording that can't be seen in the signals. Unknown ones are not judged."""
 
     at_rest: bool = False
-    """Nothing was left to run when the recording ended, so that what has not come will not come."""
+    """Nothing was left to run when the recording ended, so no more signals will come."""
     elements: int | None = None
     """How many elements the publisher has."""
     fails: bool = False
@@ -161,15 +161,15 @@ class Facts:
     asked: int = 0
     """How much the subscriber was told to request."""
     provoked: bool = False
-    """A rule was broken on purpose, to see what the other side does."""
+    """A rule was broken on purpose, to test the other side."""
     depth: int = 1
-    """How deep on_next may be inside itself by way of request (rule 3.3)."""
+    """How deep on_next may recurse through request (rule 3.3)."""
     budget: float = 0.05
-    """Seconds that a call may take that has to return quickly (rules 2.2, 3.4 and 3.5)."""
+    """Seconds that a call may take if it has to return quickly (rules 2.2, 3.4 and 3.5)."""
     upstream: int | None = None
-    """Of a processor, the stream into it."""
+    """The input stream of a processor."""
     downstream: int | None = None
-    """Of a processor, the stream out of it."""
+    """The output stream of a processor."""
     requested_before: int = 0
     """Demand from before the beginning of the trace."""
     delivered_before: int = 0
@@ -235,7 +235,7 @@ class Stream:
 
     @property
     def wanted(self) -> int:
-        """How many elements were both asked for and there to be had."""
+        """How many elements were both requested and available."""
         elements = self.facts.elements
         return min(self.requested(), UNBOUNDED if elements is None else elements)
 
@@ -276,7 +276,7 @@ class Trace:
         return next((each for each in self.streams if each.number == number), Stream(number, (), self.facts))
 
     def around(self, call: Call) -> Iterator[Call]:
-        """Yield the calls that a call was made in, from the nearest outwards."""
+        """Yield the calls that enclose a call, from the innermost outwards."""
         within = call.entry.within
         while within is not None and within in self.calls:
             outer = self.calls[within]

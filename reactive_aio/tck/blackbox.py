@@ -15,21 +15,21 @@ from .run import Run
 class SubscriberBlackboxVerification(SubscriberExercises):
     """Verifies a subscriber from the outside: subclass it and write ``create_subscriber``.
 
-    The actions of a subscriber's own accord can't be provoked from outside. Tests that need it to cancel are
-    carried out only where ``elements_needed`` says when it will.
+    A subscriber can't be made to act from outside. Tests that need it to cancel run only if ``elements_needed`` says
+    when it will.
     """
 
     __test__ = False
 
     elements_needed: int | None = None
-    """After how many elements the subscriber needs no more, or None where it takes whatever comes."""
+    """The number of elements after which the subscriber cancels, or None if it takes all elements."""
 
     @abstractmethod
     def create_subscriber(self) -> Subscriber[Any]:
         """Return a fresh subscriber; called on the running loop."""
 
     def trigger_request(self, subscriber: Subscriber[Any]) -> None:
-        """Make the subscriber request, where it does not do so by itself."""
+        """Make the subscriber request, if it does not do so without help."""
 
     def _make(self, run: Run) -> tuple[Subscriber[Any], Any]:
         return self.create_subscriber(), None

@@ -1,4 +1,4 @@
-"""Where a verification runs: an event loop that can be asked whether it is idle, and how long to wait for others."""
+"""Where a verification runs: an event loop that knows whether it is idle, and how long to wait for others."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from .._clocks.windows import settle_here
 from .timers import Timers
 
 A_MOMENT: Final = 0.5
-"""The seconds that rest is waited for in a test where it has not come in time before."""
+"""The seconds that a test waits for rest, if an earlier wait took too long."""
 
 
 def always_idle() -> bool:
-    """Know of nobody who could be at work."""
+    """Return True: there are no others."""
     return True
 
 
 def no_loops() -> Iterable[asyncio.AbstractEventLoop]:
-    """Name no other loops."""
+    """Return no other loops."""
     return ()
 
 
@@ -31,16 +31,16 @@ def no_loops() -> Iterable[asyncio.AbstractEventLoop]:
 class Environment:
     """The surroundings of the publisher or subscriber under test.
 
-    Each test asks its event loop whether anything is left to run. It also asks the threads that start during the test, if
-    they belong to an executor, end by themselves, have an event loop, or run regions. So no test waits by the clock. Name
-    the event loops of older threads in ``loops``. A thread with a work loop of its own can't be asked: pass
+    Each test asks its event loop whether anything is left to run. It also asks the threads that start during the test.
+    These may belong to an executor, end without a signal, have an event loop, or run regions. So no test waits by the
+    clock. Name the event loops of older threads in ``loops``. A thread with a work loop of its own can't be asked: pass
     ``threads``, and the tests wait for silence.
     """
 
     loop_factory: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
     """Makes the loop of each test."""
     loops: Callable[[], Iterable[asyncio.AbstractEventLoop]] = no_loops
-    """Gives the running event loops of other threads that take part."""
+    """Returns the running event loops of other threads that take part."""
     threads: bool = False
     """Whether signals come from threads that can't be asked whether they are idle."""
     silence: float = 0.05
@@ -52,7 +52,7 @@ class Environment:
     budget: float = 0.05
     """The seconds that a call may take that has to return quickly."""
     idle: Callable[[], bool] = always_idle
-    """Tells whether others, such as the workers of a pool, have nothing to do and have said so to the loop."""
+    """Returns whether others, such as the workers of a pool, are idle and have told the loop so."""
 
 
 class NeverAtRestError(AssertionError):
@@ -70,7 +70,7 @@ class Settling:
     others: tuple[Timers, ...] = field(init=False)
     _bystanders: Bystanders = field(init=False)
     _seconds: float = field(init=False)
-    """How long rest is waited for: once it has not come in time, what is left gets a moment more and not the same again."""
+    """How long to wait for rest. After one wait that took too long, the next waits are short."""
 
     def begin(self) -> None:
         """Begin to watch, on the running loop."""
@@ -113,7 +113,7 @@ class Settling:
         )
 
     def _busy(self) -> str | None:
-        """Say who else may still call."""
+        """Return who else may still call."""
         if not self.environment.idle():
             return "not everybody is idle"
         if self.environment.threads:

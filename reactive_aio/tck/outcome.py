@@ -5,8 +5,8 @@ The possible results of a test:
 - it *held*;
 - it is *broken*: the test fails, and says which rule, what was seen and what to do;
 - it *does not hold*, but was optional: an expected failure in pytest's terms (``pytest -rx`` shows the reasons);
-- it was *not verified*, because something it needs was not given or did not come, or because no program can: a
-  skipped test in pytest's terms (``pytest -rs``), with the reason.
+- it was *not verified*, because something it needs was missing, or because no program can verify it: a skipped test in
+  pytest's terms (``pytest -rs``), with the reason.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class RuleBrokenError(AssertionError):
 
 
 class DoesNotHoldError(Exception):
-    """Something that the specification leaves open, or merely recommends, is not so."""
+    """An optional or recommended part of the specification does not hold."""
 
 
 class NotVerifiedError(Exception):
-    """A test could say nothing."""
+    """A test could not verify anything."""
 
 
 @frozen
@@ -65,9 +65,9 @@ Body = Callable[[V, "Run"], Awaitable[None]]
 
 
 def verifies(rule: str | None, *, jvm: str | None = None, optional: bool = False) -> Callable[[Body[V]], Any]:
-    """Make a test method of a coroutine that is given a fresh run.
+    """Turn a coroutine with a fresh run into a test method.
 
-    ``jvm`` is the name that the JVM's TCK has for it where that differs from the method's.
+    ``jvm`` is the name in the TCK for the JVM, if it differs from the method's.
     """
 
     def wrap(body: Body[V]) -> Callable[[V], None]:
@@ -90,7 +90,7 @@ def verifies(rule: str | None, *, jvm: str | None = None, optional: bool = False
 
 
 def ours(rule: str, *, optional: bool = False) -> Callable[[Body[V]], Any]:
-    """Make a test method of a coroutine, for what the JVM's TCK has no name for."""
+    """Turn a coroutine into a test method that the TCK for the JVM does not have."""
     return verifies(rule, jvm="", optional=optional)
 
 
@@ -117,7 +117,7 @@ def _report(how: str, text: str) -> NoReturn:
 
 
 def contents_of(verification: type[Verification]) -> dict[str, About]:
-    """Return what the tests of a verification are about, by their names, in the order of their rules."""
+    """Return the subjects of the tests of a verification, by their names, in the order of their rules."""
     found: dict[str, About] = {}
     for name, method in inspect.getmembers(verification):
         about = getattr(method, ABOUT, None)
@@ -131,7 +131,7 @@ def _order(rule: str | None) -> tuple[int, ...]:
 
 
 def judged(about: About, main: Callable[[], None]) -> Result:
-    """Carry a test out and give its result."""
+    """Run a test and return its result."""
     try:
         main()
     except DoesNotHoldError as found:

@@ -1,4 +1,4 @@
-"""The two ends that the verifications hold in their hands: a subscriber for publishers, and a publisher for subscribers."""
+"""The two ends that the verifications drive: a subscriber for publishers, and a publisher for subscribers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def nothing(*_: Any) -> None:
 
 @define(eq=False)
 class Probe:
-    """A subscriber that is driven by hand: it keeps what it hears, and requests and cancels by hand."""
+    """A subscriber that is driven by hand. It keeps its signals, and requests and cancels on command."""
 
     start: Callable[[Probe], object] = nothing
     """Called in on_subscribe."""
@@ -61,11 +61,11 @@ class Probe:
         return self.completed or self.error is not None
 
     def request(self, n: Any) -> None:
-        """Request, and don't mind what is raised: it is in the trace."""
+        """Request, and ignore exceptions, which are in the trace."""
         self._ask(lambda subscription: subscription.request(n))
 
     def cancel(self) -> None:
-        """Cancel, and don't mind what is raised: it is in the trace."""
+        """Cancel, and ignore exceptions, which are in the trace."""
         self._ask(lambda subscription: subscription.cancel())
 
     def _ask(self, ask: Callable[[Subscription], None]) -> None:
@@ -78,7 +78,7 @@ class Probe:
 
 @define(eq=False)
 class HandPublisher:
-    """A publisher of the verification's own, which keeps to the rules. Elements are sent by hand.
+    """A publisher of the verification, which keeps the rules. Elements are sent by hand.
 
     With ``feed`` it answers each request from inside the call, which rules 3.10 and 3.11 allow.
     """
@@ -104,7 +104,7 @@ class HandPublisher:
         self._send()
 
     def request(self, n: int) -> None:
-        """Note the demand, and answer it where there is something to answer with."""
+        """Note the demand, and send elements if there are any."""
         self.demand = add_demand(self.demand, n) if n > 0 else self.demand
         self.requested = add_demand(self.requested, max(n, 0))
         self.asked(self)

@@ -19,7 +19,7 @@ from .whitebox import SubscriberWhiteboxVerification, WhiteboxProbe
 
 @frozen(eq=False)
 class _Strings:
-    """Drives a processor through the subscription that its downstream was given."""
+    """Drives a processor through the subscription of its downstream."""
 
     subscription: Subscription
 
@@ -39,25 +39,25 @@ class _Downstream:
     probe: WhiteboxProbe
 
     def on_subscribe(self, subscription: Subscription) -> None:
-        """Offer the strings."""
+        """Pass the controls to the probe."""
         self.probe.register_on_subscribe(_Strings(subscription))
 
     def on_next(self, item: Any) -> None:
-        """Tell the probe."""
+        """Pass the signal to the probe."""
         self.probe.register_on_next(item)
 
     def on_error(self, error: BaseException) -> None:
-        """Tell the probe."""
+        """Pass the signal to the probe."""
         self.probe.register_on_error(error)
 
     def on_complete(self) -> None:
-        """Tell the probe."""
+        """Pass the signal to the probe."""
         self.probe.register_on_complete()
 
 
 @frozen(eq=False)
 class _Failing:
-    """A subscription, and publisher, of nothing but a failure."""
+    """A publisher that only fails, and its subscription."""
 
     def subscribe(self, subscriber: Subscriber[Any]) -> None:
         """Fail."""
@@ -74,14 +74,14 @@ class _Failing:
 class IdentityProcessorVerification(PublisherVerification, SubscriberWhiteboxVerification):
     """Verifies a processor whose output is its input, in both of its roles.
 
-    Subclass it and write ``create_identity_processor``. The publisher's tests run with a publisher of the
-    verification's own in front of the processor, the subscriber's with a subscriber of its own behind.
+    Subclass it and write ``create_identity_processor``. The tests of the publisher put a publisher of the verification
+    in front of the processor. The tests of the subscriber put a subscriber after it.
     """
 
     __test__ = False
 
     buffer_size: int = 16
-    """The argument that ``create_identity_processor`` is given."""
+    """The argument of ``create_identity_processor``."""
     max_supported_subscribers: int = 1
     """How many subscribers the processor serves at a time."""
 
@@ -90,7 +90,7 @@ class IdentityProcessorVerification(PublisherVerification, SubscriberWhiteboxVer
         """Return a fresh processor, subscribed to nothing; called on the running loop."""
 
     def create_publisher(self, elements: int) -> Publisher[Any]:
-        """Return a processor that is fed so many elements."""
+        """Return a processor that is fed ``elements`` elements."""
         processor = self.create_identity_processor(self.buffer_size)
         HandPublisher([self.create_element(n) for n in range(elements)], ends=True).subscribe(processor)
         return processor
@@ -135,7 +135,7 @@ class IdentityProcessorVerification(PublisherVerification, SubscriberWhiteboxVer
 
     @verifies("4.1")
     async def test_required_mustRequestFromUpstreamForElementsThatHaveBeenRequestedLongAgo(self, run: Run) -> None:
-        """Demand that is not yet met is still asked of upstream, however long ago it came."""
+        """Demand that is not yet met is still requested from upstream, however old it is."""
         subject, probes = await self._between(run)
         await self.ask(run, probes[0], 20)
         for _ in range(20):

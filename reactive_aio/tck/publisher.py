@@ -190,7 +190,7 @@ class PublisherVerification(PublisherTests):
 
     @verifies("3.17")
     async def test_required_spec317_mustNotSignalOnErrorWhenPendingAboveLongMaxValue(self, run: Run) -> None:
-        """Demands that add up to more than 2**63-1 are served, and are no failure."""
+        """Demands that add up to more than 2**63-1 are served, and are not a failure."""
         elements = min(10, self.max_elements_from_publisher)
         probe = Probe(react=lambda probe: probe.request(UNBOUNDED))
         await self.subscribed(run, elements, probe)

@@ -41,7 +41,7 @@ class Run:
         self.facts = attrs.evolve(self.facts, **facts)
 
     def subscribe(self, publisher: Publisher[Any], probe: Probe | None = None) -> Probe:
-        """Subscribe a probe; what subscribe raises is in the trace."""
+        """Subscribe a probe. An exception of subscribe is in the trace."""
         probe = probe or Probe()
         self.probes.append(probe)
         self.publishers.append(publisher)
@@ -49,7 +49,7 @@ class Run:
         return probe
 
     def tolerate(self, call: Callable[[], object]) -> None:
-        """Make a call that may raise what is in the trace already, and nothing else."""
+        """Make a call. An exception of it that the trace already has is ignored."""
         try:
             call()
         except FAILURES as error:
@@ -63,14 +63,14 @@ class Run:
         self.recorder.rest()
 
     async def released(self) -> bool:
-        """Return whether nobody refers any more to what publishers were handed."""
+        """Return whether no reference is left to the subscribers that publishers got."""
         if any(ref is not None and ref() is not None for ref in self.handed):
             await self.rest()
             gc.collect()
         return all(ref is None or ref() is None for ref in self.handed)
 
     def trace(self) -> Trace:
-        """Return what was recorded."""
+        """Return the recorded trace."""
         return self.recorder.trace(self.facts)
 
     async def check(self, *rules: str) -> None:
@@ -82,7 +82,7 @@ class Run:
             raise RuleBrokenError("\n".join(map(str, found)))
 
     def agree(self, rule: str | None, said: object, heard: object) -> None:
-        """Fail if something else was heard than was said."""
+        """Fail if the received signals differ from the sent ones."""
         if said != heard:
             raise RuleBrokenError(
                 f"{'what is passed on must be what came' if rule is None else quote(rule)}\n"
@@ -92,7 +92,7 @@ class Run:
             )
 
     def need(self, condition: object, reason: str) -> None:
-        """Say nothing where a test has no footing; the test of that footing tells more."""
+        """Skip a test whose precondition fails. The test of the precondition says why."""
         if not condition:
             raise NotVerifiedError(f"not verified: {reason}\n  what was seen:\n{self.trace().tail()}")
 

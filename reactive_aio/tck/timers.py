@@ -15,7 +15,7 @@ NAMES = ("call_later", "call_at")
 
 @define(eq=False)
 class Timers:
-    """Knows which timers of a loop are still to come. It keeps none of them alive."""
+    """Knows the pending timers of a loop. It keeps none of them alive."""
 
     loop: asyncio.AbstractEventLoop
     _handles: dict[int, weakref.ref[asyncio.TimerHandle]] = field(
@@ -24,7 +24,7 @@ class Timers:
     _reached: float = field(init=False, default=-math.inf)
 
     def begin(self) -> None:
-        """Look over the shoulder of the loop, on this instance only."""
+        """Wrap the loop's methods for timers, on this instance only."""
         for name in NAMES:
             setattr(self.loop, name, self._noting(getattr(self.loop, name)))
 

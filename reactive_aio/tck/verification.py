@@ -14,9 +14,9 @@ from .run import Run
 
 
 class Verification(ABC):  # noqa: B024 - what is to be written differs by role
-    """A class of tests, to be subclassed with factories for what is to be verified.
+    """A class of tests, to be subclassed with factories for the objects to verify.
 
-    pytest collects a subclass as usual. ``verify(subclass)`` gives the results to a program.
+    pytest collects a subclass as usual. A program calls ``verify(subclass)`` and gets the results.
     """
 
     __test__: ClassVar[bool] = False
@@ -30,17 +30,17 @@ class Verification(ABC):  # noqa: B024 - what is to be written differs by role
         cls.__test__ = not any(getattr(getattr(cls, name, None), "__isabstractmethod__", False) for name in dir(cls))
 
     def facts(self) -> Facts:
-        """Return what is known before a test."""
+        """Return the facts that are known before a test."""
         return Facts(budget=self.environment.budget)
 
     def carry_out(self, about: About, body: Callable[[Any, Run], Any]) -> Result:
-        """Carry one test out."""
+        """Run one test."""
         run = Run(self.environment, self.facts())
         return judged(about, lambda: run.main(lambda run: body(self, run)))
 
 
 def verify(verification: type[Verification], only: Iterable[str] | None = None) -> list[Result]:
-    """Carry out all tests of a verification, or those named, and give what they found.
+    """Run all tests of a verification, or the named ones, and return their results.
 
     >>> from reactive_aio import Flow
     >>> from reactive_aio.tck import PublisherVerification, verify

@@ -1,4 +1,4 @@
-"""The verification of subscribers that let the test hold their strings."""
+"""The verification of subscribers that let the test control their requests and cancels."""
 # ruff: noqa: N802 - the names are those of the JVM's TCK
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class WhiteboxProbe:
     completed: bool = field(init=False, default=False)
 
     def register_on_subscribe(self, puppet: Puppet) -> None:
-        """To be called at the end of on_subscribe, with the strings of the subscriber."""
+        """To be called at the end of on_subscribe, with the controls of the subscriber."""
         self.puppet = puppet
 
     def register_on_next(self, item: Any) -> None:
@@ -52,13 +52,13 @@ class WhiteboxProbe:
 
 
 def _ends(heard: Subject | WhiteboxProbe) -> list[object]:
-    """Return the ends that somebody was told of."""
+    """Return the ends that were signalled."""
     ends = [] if heard.error is None else [heard.error]
     return [*ends, *["on_complete"] * heard.completed]
 
 
 class SubscriberWhiteboxVerification(SubscriberExercises):
-    """Verifies a subscriber that tells what it hears and requests and cancels on command.
+    """Verifies a subscriber that reports its signals to a probe, and requests and cancels on command.
 
     Subclass it and write ``create_subscriber``: a subscriber that calls the probe in each of its four methods.
     """
@@ -67,7 +67,7 @@ class SubscriberWhiteboxVerification(SubscriberExercises):
 
     @abstractmethod
     def create_subscriber(self, probe: WhiteboxProbe) -> Subscriber[Any]:
-        """Return a fresh subscriber that tells ``probe`` what it hears; called on the running loop."""
+        """Return a fresh subscriber that reports its signals to ``probe``; called on the running loop."""
 
     def _make(self, run: Run) -> tuple[Subscriber[Any], Any]:
         probe = WhiteboxProbe()
@@ -88,7 +88,7 @@ class SubscriberWhiteboxVerification(SubscriberExercises):
         return puppet
 
     def _heard(self, run: Run, subject: Subject, rule: str | None) -> None:
-        """Fail if the probe was told of something else than the subscriber."""
+        """Fail if the probe got other signals than the subscriber."""
         probe: WhiteboxProbe = subject.handle
         run.agree(rule, [*subject.sent, *_ends(subject)], [*probe.items, *_ends(probe)])
 

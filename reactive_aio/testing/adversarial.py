@@ -1,4 +1,4 @@
-"""An event loop that takes the order of tasks and regions from a seed, to find what relies on asyncio's.
+"""An event loop that takes the order of tasks and regions from a seed, to find code that relies on asyncio's order.
 
 What may be permuted? asyncio documents that callbacks run in the order of ``call_soon``, and its own transports
 rely on it (``connection_made`` before the first data, ``connection_lost`` before the end of a ``sleep(0)``). It does
@@ -6,11 +6,11 @@ not promise which of two tasks proceeds first. So:
 
 - A plain callback keeps its place: nothing passes it, and it passes nothing.
 - Between two plain callbacks the steps of tasks, the turns of regions and the calls of other threads are put in a
-  new order. Each of them has an owner (the task, the region, the thread), and what has one owner stays in order.
-- A task that waited for a future, and a region, may also sit out some passes, as if what they wait for had come
-  later. So one can get ahead of another by any number of steps.
+  new order. Each of them has an owner (the task, the region, the thread). Callbacks of one owner stay in order.
+- A task that waited for a future, and a region, may also skip some passes, as if the awaited event had come later. So
+  one can get ahead of another by any number of steps.
 
-trio shuffles each batch of its tasks likewise. The holding back is after the randomized schedulers of Burckhardt and
+trio shuffles each batch of its tasks likewise. Skipping passes comes from the randomized schedulers of Burckhardt and
 others (PCT).
 """
 
@@ -61,13 +61,13 @@ def owner_of(callback: Any) -> object | None:
 
 
 def _may_wait(callback: Any) -> bool:
-    """Return whether what the callback was waiting for might as well have come later."""
+    """Return whether the event that the callback waited for might have come later."""
     return getattr(callback, "__name__", "") in WAKEUPS
 
 
 @frozen
 class _Permuted:
-    """Puts the waiting flows and tasks in a new order before each round. Some or all of them sit the round out."""
+    """Puts the waiting flows and tasks in a new order before each round. Some or all of them skip the round."""
 
     rng: random.Random
     hold: float
@@ -107,18 +107,18 @@ class _Shuffled(deque[asyncio.Handle]):
         return handle
 
     def copy(self) -> _Shuffled:
-        """Return all that is to be run, with what sits out the batch."""
+        """Return all callbacks, with those that skip the batch."""
         everything = _Shuffled(self._rng, self._hold)
         everything.extend((*self, *self._held))
         return everything
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all callbacks."""
         super().clear()
         self._batch, self._held = 0, []
 
     def _arrange(self) -> None:
-        """Put all that is there in order: shuffled between the callbacks that stay."""
+        """Shuffle the callbacks between those that keep their place."""
         handles = [super(_Shuffled, self).popleft() for _ in range(len(self))]
         batch: list[asyncio.Handle] = []
         between: dict[object, list[asyncio.Handle]] = defaultdict(list)
@@ -153,8 +153,8 @@ class AdversarialLoop(VirtualTimeLoop):
     """An event loop that runs tasks and regions in an order taken from a seed, on virtual time.
 
     The same seed gives the same order, as long as no other thread takes part. Plain callbacks stay in the order of
-    ``call_soon``, as asyncio documents it; see the head of the module for what moves. Code that works on asyncio
-    by the order in which tasks happen to be resumed fails here under some seed.
+    ``call_soon``, as asyncio documents it. The docstring of the module says which callbacks move. Code that depends on
+    the order in which asyncio happens to resume tasks fails here with some seed.
 
     >>> import asyncio
     >>> async def main():
@@ -177,9 +177,9 @@ class AdversarialLoop(VirtualTimeLoop):
         """Make a loop.
 
         Args:
-            seed: what the order is made of.
+            seed: the seed of the order.
             virtual: False for the real clock.
-            hold: how often, from 0 to below 1, a task or region that could go on is held back for a pass.
+            hold: the share of passes, from 0 to below 1, that a task or region skips although it could go on.
         """
         if not 0 <= hold < 1:
             raise ValueError(f"AdversarialLoop(hold={hold}): hold must be at least 0 and below 1")
@@ -193,7 +193,7 @@ class AdversarialLoop(VirtualTimeLoop):
     def call_soon_threadsafe(
         self, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
     ) -> asyncio.Handle:
-        """Schedule a callback, from any thread. From another one it comes in no fixed order with the tasks here."""
+        """Schedule a callback, from any thread. A callback of another thread has no fixed order with the tasks here."""
         here = get_ident()
         if here != self._home:
             callback = cast("Callable[[Unpack[Ts]], object]", _Call(here, callback))
@@ -211,7 +211,7 @@ class AdversarialLoop(VirtualTimeLoop):
 def adversarial(
     seeds: int | Iterable[int] = 20, *, virtual: bool = True, hold: float = HOLD
 ) -> Callable[[Callable[P, Coroutine[Any, Any, object]]], Callable[P, None]]:
-    """Make an ``async def`` test an ordinary one that runs it on an AdversarialLoop for each of the seeds.
+    """Turn an ``async def`` test into an ordinary one that runs it on an AdversarialLoop for each of the seeds.
 
     The failure under a seed carries a note that names it. With a number the seeds are 0, 1, 2 and so on.
 

@@ -1,4 +1,4 @@
-"""Whether all that was started has ended: tasks, timers, threads, async generators, objects."""
+"""Checks that nothing is left over: tasks, timers, threads, async generators, objects."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ T = TypeVar("T")
 
 
 class LeakError(AssertionError):
-    """Something that was started in a block was left behind it. The message says what."""
+    """Something that was started in a block still exists after it. The message says what."""
 
 
 class LeakCheck:
-    """Compares what there is behind a block with what there was before it; see `no_leaks`."""
+    """Compares the state after a block with the state before it; see `no_leaks`."""
 
     def __init__(self) -> None:
         self._before: dict[int, object] = {}  # by identity; the objects are kept, so that no other gets their id
@@ -30,7 +30,7 @@ class LeakCheck:
         self._collecting = False
 
     def track(self, thing: T) -> T:
-        """Check behind the block that an object is gone, by its reference count alone; return the object."""
+        """Check after the block that an object is gone, by its reference count alone. Return the object."""
         self._tracked.append((weakref.ref(thing), repr(thing)))
         return thing
 
@@ -70,7 +70,7 @@ def _held(thing: object, told: str) -> str:
 
 
 def _present() -> Iterator[tuple[object, str]]:
-    """Yield what can be left behind, each with how to tell of it."""
+    """Yield each kind of thing that can be left over, with a function that describes it."""
     frames = sys._current_frames()  # pyright: ignore[reportPrivateUsage] - it is documented
     for thread in threading.enumerate():
         # The idle workers of a pool are its own business, and stay by design.
@@ -96,9 +96,9 @@ def _present() -> Iterator[tuple[object, str]]:
 def no_leaks() -> LeakCheck:
     """Check that a block leaves nothing behind, by ``async with``, or by ``with`` outside of an event loop.
 
-    At its end the loop is let come to rest. Then there must be no task, no timer, no thread, no open async
-    generator that was not there before, and what was given to ``track`` must be gone. Garbage collection is off
-    in the block: what needs it to be released is a leak. A failure in the block comes out as it is. (Timers are
+    At its end it waits until the loop is at rest. Then there must be no new task, timer, thread or open async
+    generator, and objects that were passed to ``track`` must be gone. Garbage collection is off in the block, so an
+    object that needs it is a leak. A failure in the block is raised unchanged. (Timers are
     seen on asyncio's loops, not on uvloop.)
 
     >>> import asyncio

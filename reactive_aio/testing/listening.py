@@ -1,4 +1,4 @@
-"""A subscriber that writes down what it hears, in the order and at the times of one event loop."""
+"""A subscriber that records its signals, in the order and at the times of one event loop."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COMPLETE: Final = "complete"
 
 
 class Listener(Generic[T]):
-    """Writes down every signal, and which rules the publisher broke; requests nothing of its own.
+    """Records every signal, and the rules that the publisher broke. It requests nothing unless told to.
 
     Signals of other threads are handled on the loop that the listener was made on.
     """
@@ -51,7 +51,7 @@ class Listener(Generic[T]):
         self._at_home(self._signal, (COMPLETE, None))
 
     def _at_home(self, handle: Callable[[Any], None], value: Any) -> None:
-        """Handle a signal on the loop of the test, at once if it comes there."""
+        """Handle a signal on the loop of the test: at once if it comes there."""
         if get_ident() == self._home:
             handle(value)
         else:
@@ -82,7 +82,7 @@ class Listener(Generic[T]):
             self.wake()
 
     def wake(self) -> None:
-        """Wake those who wait in ``arrival``."""
+        """Wake the tasks that wait in ``arrival``."""
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
@@ -104,7 +104,7 @@ class Listener(Generic[T]):
         self.subscription.request(n)
 
     def cancel(self) -> None:
-        """Cancel, once there is a subscription; what arrives later is ignored (rule 2.8)."""
+        """Cancel, once there is a subscription. Later signals are ignored (rule 2.8)."""
         assert self.subscription is not None
         self.cancelled = True
         self.subscription.cancel()

@@ -1,8 +1,8 @@
-"""Marble notation, both ways: one line of text is a test, a documentation and a picture.
+"""Marble notation, both ways: one line of text is a test, documentation and a picture.
 
 As in RxJS: ``-`` lets one unit of time pass, any other sign is an element and takes one unit too, ``|`` is the end and
-``#`` a failure. Signs in parentheses come at once, at the time of the opening one. The group takes as many units as it
-has signs. Blanks are for alignment. Without an end the stream goes on for ever.
+``#`` a failure. Signs in parentheses come at once, at the time of the opening parenthesis. The group takes as many
+units as it has signs. Blanks are for alignment. Without an end the stream goes on for ever.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Mark = tuple[int, str, str]
 
 
 class MarbleError(Exception):
-    """The failure of a ``#`` that no other error was given for."""
+    """The failure of a ``#`` without another error."""
 
 
 def parse(text: str) -> list[Mark]:
@@ -64,11 +64,11 @@ def from_marbles(
 ) -> Flow[Any]:
     """Make a flow of a diagram, on the clock of the loop it runs on.
 
-    Time counts from the first demand. The flow is under demand as any other. If an element is not wanted at its time, it
-    waits. The elements behind it come at their times, or at once if these have passed.
+    Time counts from the first demand. The flow is under demand as any other. An element without demand at its time
+    waits. The elements after it come at their times, or at once if these have passed.
 
     Args: text: the diagram. values: what the signs stand for. A sign that is not among them stands for itself. error:
-        what ``#`` fails with; else a MarbleError. unit: the seconds of one sign.
+        the failure of ``#``, by default a MarbleError. unit: the seconds of one sign.
 
     >>> from reactive_aio.testing import from_marbles, record, run_virtual
     >>> run_virtual(record(from_marbles("-a-b--(c|)").map(str.upper)))
@@ -103,9 +103,9 @@ async def record(
     request: int = UNBOUNDED,
     until: float | None = None,
 ) -> str:
-    """Run a stream and give its diagram.
+    """Run a stream and return its diagram.
 
-    It runs to its end, or for ``until`` seconds, or on virtual time until nothing can come any more.
+    It runs to its end, or for ``until`` seconds. On virtual time it runs until nothing more can come.
 
     Args: flow: a flow, or any other publisher. values: the signs of elements, as for `from_marbles`. An element of one
         letter is its own sign. unit: the seconds of one sign. Times are rounded to it. request: the demand. until:

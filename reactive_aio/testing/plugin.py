@@ -1,4 +1,4 @@
-"""The pytest plugin: fixtures for tests of streams. It is there when the package is installed, and asks for nothing.
+"""The pytest plugin: fixtures for tests of streams. It is active when the package is installed, without configuration.
 
 It works with pytest-asyncio, whose tests run on a virtual loop when they use the fixture ``virtual_time``, and
 without it, for tests that are ordinary functions.
@@ -50,7 +50,7 @@ class VirtualTime:
         await settle()
 
     async def settle(self) -> None:
-        """Wait until nothing is scheduled for now."""
+        """Wait until nothing can run now."""
         await settle()
 
     def run(self, main: Coroutine[Any, Any, T]) -> T:
@@ -59,17 +59,17 @@ class VirtualTime:
 
 
 class _VirtualLoops:
-    """Registered while the tests of a function that uses virtual_time are made."""
+    """The plugin that is registered while the tests of a function that uses virtual_time are made."""
 
     @pytest.hookimpl(tryfirst=True, optionalhook=True)
     def pytest_asyncio_loop_factories(self) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
-        """Return the loops that pytest-asyncio is to run a test on."""
+        """Return the loops on which pytest-asyncio runs a test."""
         return {"virtual": VirtualTimeLoop}
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None]:
-    """Make pytest-asyncio run those who use virtual_time on a virtual loop, whatever loops are configured."""
+    """Make pytest-asyncio run tests that use virtual_time on a virtual loop, whatever loops are configured."""
     if "virtual_time" not in metafunc.fixturenames:
         return (yield)
     # For this function only: a hook that is always there would have to answer for all others as well.
@@ -83,7 +83,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None]:
 
 @pytest.fixture
 def virtual_time(request: pytest.FixtureRequest) -> VirtualTime:
-    """A virtual clock: an async test that uses it runs on a VirtualTimeLoop, an ordinary one calls its ``run``.
+    """A virtual clock. An async test that uses it runs on a VirtualTimeLoop. An ordinary test calls its ``run``.
 
     An async test that another plugin runs on a loop of its own fails with TypeError.
     """

@@ -1,4 +1,4 @@
-"""A subscriber that is driven by a test, and says what it expects."""
+"""A subscriber that a test drives, with expectations."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ T = TypeVar("T")
 
 
 class ProbeError(AssertionError):
-    """An expectation of a probe did not hold. The message ends with all that the probe has seen."""
+    """An expectation of a probe did not hold. The message ends with all signals of the probe."""
 
 
 class StreamProbe(Generic[T]):
-    """A subscriber for tests: it requests when you call it, and every signal must be expected.
+    """A subscriber for tests. It requests when you call it, and every signal must be expected.
 
-    Signals are expected in their order. A probe fails at the end of its block if a signal was left that nobody expected, or if the publisher
-    broke a rule. It also fails if the stream was neither verified to its end nor cancelled.
+    Signals are expected in their order. A probe fails at the end of its block if a signal was not expected, or if the
+    publisher broke a rule. It also fails if the stream was neither verified to its end nor cancelled.
 
-    Waits take the time of the loop's clock, virtual or real, and ``within`` seconds of the real one at most.
+    Waits use the loop's clock, virtual or real, and take at most ``within`` real seconds.
     (Reactor: ``StepVerifier``.)
     """
 
     def __init__(self, publisher: Publisher[T], *, request: int = 0, within: float = 30.0) -> None:
-        """Make a probe, to be entered by ``async with``.
+        """Make a probe. Enter it with ``async with``.
 
         Args:
             publisher: what to subscribe to: a flow, or anything else that has ``subscribe``.
@@ -63,7 +63,7 @@ class StreamProbe(Generic[T]):
     # -- what a test does
 
     async def request(self, n: int = 1) -> None:
-        """Ask for ``n`` more elements; what comes of it comes while the test awaits something."""
+        """Ask for ``n`` more elements. They arrive while the test awaits something."""
         self._listener.request(n)
 
     async def request_unbounded(self) -> None:
@@ -71,7 +71,7 @@ class StreamProbe(Generic[T]):
         self._listener.request(UNBOUNDED)
 
     def cancel(self) -> None:
-        """Cancel the subscription; what arrives later is ignored (rule 2.8)."""
+        """Cancel the subscription. Later signals are ignored (rule 2.8)."""
         self._listener.cancel()
 
     # -- what a test expects
@@ -85,7 +85,7 @@ class StreamProbe(Generic[T]):
                 raise self._failure(expected, event)
 
     async def expect_count(self, n: int) -> list[T]:
-        """Wait for ``n`` elements, whatever they are, and give them."""
+        """Wait for ``n`` elements, whatever they are, and return them."""
         items: list[T] = []
         for at in range(1, n + 1):
             event = await self._next_event(f"element {at} of {n}")
@@ -103,7 +103,7 @@ class StreamProbe(Generic[T]):
     async def expect_error(
         self, kind: type[BaseException] | tuple[type[BaseException], ...] = Exception, *, match: str | None = None
     ) -> BaseException:
-        """Wait for the failure of the stream and give it. ``match`` is searched for in its text."""
+        """Wait for the failure of the stream and return it. ``match`` is searched for in its text."""
         names = " or ".join(each.__name__ for each in (kind if isinstance(kind, tuple) else (kind,)))
         expected = f"error {names}" + ("" if match is None else f" matching {match!r}")
         event = await self._next_event(expected)
@@ -116,8 +116,8 @@ class StreamProbe(Generic[T]):
     async def expect_no_event(self, *, for_: float = 0.0) -> None:
         """Expect that nothing at all arrives for some seconds, or with 0 until the loop is idle.
 
-        A signal that had arrived before, and was not expected, fails it as well. A signal that arrives exactly at the
-        end is no part of the span.
+        It also fails for an earlier signal that was not expected. A signal that arrives exactly at the end is not part
+        of the time span.
         """
         until = self._listener.loop.time() + for_
         expected = f"no event for {for_:g} s" if for_ else "no event"
@@ -214,7 +214,7 @@ class StreamProbe(Generic[T]):
         return ProbeError("\n  ".join([f"the probe expected {expected}{got}", *self.snapshot()]))
 
     def snapshot(self) -> list[str]:
-        """Return, in lines, what was requested, what has arrived, and what the regions of a flow hold."""
+        """Return the lines of a report: the requests, the signals, and the elements that the regions of a flow hold."""
         listener = self._listener
         seen = [f"{event}{' (expected)' if at < self._verified else ''}" for at, event in enumerate(self.events)]
         return [
@@ -233,7 +233,7 @@ def _time_out(waiter: asyncio.Future[None]) -> None:
 
 
 def probe(publisher: Publisher[T], *, request: int = 0, within: float = 30.0) -> StreamProbe[T]:
-    """Return a probe of a flow, or of any publisher, to be entered by ``async with``.
+    """Return a probe of a flow, or of any publisher. Enter it with ``async with``.
 
     >>> from reactive_aio import Flow
     >>> from reactive_aio.testing import probe, run_virtual

@@ -58,17 +58,17 @@ class _Link(Generic[T]):
 
     @property
     def open(self) -> bool:
-        """Whether signals may be sent, by the rules or against them."""
+        """Whether signals may be sent, by the rules or by the allowed breach."""
         stopped = self.cancels > 0 and not self.deferring
         return not stopped and (not self.over or self.publisher.breaks(Breach.AFTER_TERMINAL))
 
 
 class TestPublisher(Generic[T]):
-    """A publisher that sends what a test tells it to, and knows what was asked of it.
+    """A publisher that a test drives by calls, and that records requests and cancels.
 
-    It keeps to the rules, and fails a test that would have it break one. A test that is about a breach names it:
-    ``TestPublisher(Breach.OVERFLOW)``. So an operator can be shown to be safe when the other side breaks the rules. It
-    has any number of subscribers and sends to all that have not ended.
+    It keeps the rules, and fails a test that would make it break one. To test a breach, name it:
+    ``TestPublisher(Breach.OVERFLOW)``. So a test can show that an operator is safe when the other side breaks the
+    rules. It has any number of subscribers and sends to all that have not ended.
     (Reactor: ``TestPublisher``, ``createNoncompliant``.)
 
     >>> from reactive_aio import Flow
@@ -107,7 +107,7 @@ class TestPublisher(Generic[T]):
     # -- what a test does
 
     def next(self, *items: T) -> None:
-        """Send elements to every subscriber; those behind one that makes a subscriber cancel are not sent to it."""
+        """Send elements to every subscriber. A subscriber that cancels at an element does not get the next ones."""
         for link in self._targets("next"):
             for item in items:
                 if link.open:
@@ -149,7 +149,7 @@ class TestPublisher(Generic[T]):
         return targets
 
     def _send(self, signal: Callable[[], Any]) -> None:
-        """Make one signal, on this thread or on another; what the subscriber raises comes out here."""
+        """Send one signal, on this thread or on another. An exception of the subscriber is raised here."""
         if not self.breaks(Breach.FOREIGN_THREAD):
             signal()
             return
@@ -176,7 +176,7 @@ class TestPublisher(Generic[T]):
 
     @property
     def demand(self) -> int:
-        """The demand that the latest subscriber has requested and not been sent."""
+        """The number of elements that the latest subscriber has requested and not got."""
         return self._latest.demand
 
     @property
@@ -190,7 +190,7 @@ class TestPublisher(Generic[T]):
         self._check(n == self.requested, f"expected a sum of {shown(n)} to have been requested")
 
     def assert_cancelled(self, times: int = 1) -> None:
-        """Check that the latest subscriber has cancelled; once, as a good subscriber does."""
+        """Check that the latest subscriber has cancelled exactly once."""
         self._check(times == self._latest.cancels, f"expected {times} calls of cancel")
 
     def assert_not_cancelled(self) -> None:
@@ -198,7 +198,7 @@ class TestPublisher(Generic[T]):
         self.assert_cancelled(0)
 
     def assert_subscribers(self, n: int) -> None:
-        """Check how many subscribers there are that have neither cancelled nor been told of the end."""
+        """Check the number of subscribers that have neither cancelled nor got the end."""
         live = sum(not link.over and not link.cancels for link in self._links)
         self._check(n == live, f"expected {n} live subscribers, not {live}")
 

@@ -1,4 +1,4 @@
-"""Asking a loop whether it is quiescent."""
+"""Waiting until an event loop is idle."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from .._clocks.windows import settle_here
 
 
 async def settle(*, within: float = 30.0) -> None:
-    """Return when nothing is scheduled for now except the caller: all others wait for time, or for each other.
+    """Wait until nothing can run now except the caller: all other tasks wait for time, or for each other.
 
-    Timers that are not due are left alone: on virtual time ``asyncio.sleep`` lets them pass. Threads at work are waited
-    for. It works on any event loop. On a VirtualTimeLoop sockets are the only thing it can't see through.
-
-    After ``within`` real seconds TimeoutError says what is still at work. (trio: ``wait_all_tasks_blocked``.)
+    It does not wait for timers that are not due: on virtual time ``asyncio.sleep`` lets them pass. It waits for working
+    threads. It works on any event loop. On a VirtualTimeLoop it knows everything except what comes by sockets. After
+    ``within`` real seconds it raises TimeoutError, which says what still runs. (trio: ``wait_all_tasks_blocked``.)
 
     >>> import asyncio
     >>> from reactive_aio.testing import VirtualTimeLoop

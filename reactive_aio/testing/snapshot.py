@@ -1,4 +1,4 @@
-"""The report of a failed expectation: demand, buffers, and the signals that did arrive."""
+"""The report of a failed expectation: demand, buffers, and the signals that arrived."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def shown(n: int) -> str:
 
 
 def regions(subscription: object) -> list[str]:
-    """Return a line for each region behind a subscription, from the last to the first, with what it holds; nothing for others.
+    """Return a line for each region behind a subscription, from the last to the first, with its held elements.
 
     >>> regions(object())
     []

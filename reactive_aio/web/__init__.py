@@ -1,7 +1,8 @@
 """Flows in web services: the bodies of requests, responses, Server-Sent Events and WebSockets, under demand.
 
-No framework is imported. A response is an ASGI application, which any server runs, and which Starlette and Litestar take
-as the response of an endpoint. Every response closes its flow itself, before it returns: at the end, at a failure and when the client disconnects.
+No framework is imported. A response is an ASGI application, which any server runs, and which Starlette and Litestar
+take as the response of an endpoint. Every response closes its flow before it returns: at the end, at a failure and when
+the client disconnects.
 """
 
 from .._bytes import TooLargeError as TooLargeError

@@ -12,15 +12,16 @@ from ..operators._fluent import check_count
 
 
 def response_body(response: object, *, max_bytes: int | None = None) -> Flow[bytes]:
-    """Read the body of a response of httpx, httpx2 or aiohttp, chunk by chunk, decompressed as that library does.
+    """Read the body of a response of httpx, httpx2 or aiohttp, chunk by chunk, decompressed by that library.
 
-    It can be read once. Open the response without reading it: ``client.stream("GET", url)`` of httpx, ``session.get(url)`` of aiohttp. With
-    ``Flow.using(lambda: client.stream("GET", url), response_body)`` each subscription opens one of its own.
-    Demand: one chunk is read for each that is wanted, and none ahead. The library aiohttp itself holds some hundred KiB, httpx one
-    chunk of the socket. A server that is not read can't write more than the sockets hold.
+    It can be read once. Open the response without reading it: ``client.stream("GET", url)`` of httpx,
+    ``session.get(url)`` of aiohttp. With ``Flow.using(lambda: client.stream("GET", url), response_body)`` each
+    subscription opens its own response.
+    Demand: one chunk is read for each that is requested, and none ahead. The library aiohttp itself holds some hundred
+    KiB, httpx one chunk of the socket. A server that is not read can't write more than the sockets hold.
     Errors: those of the library when the connection is lost or a read takes longer than its timeout. TooLargeError for
-    more than ``max_bytes`` bytes, decompressed. An argument that is no such response is refused with TypeError. The
-    status is not looked at.
+    more than ``max_bytes`` bytes, decompressed. An argument that is not such a response is refused with TypeError. The
+    status is not checked.
     Cancel: the connection is closed. The response is closed at every end.
     (httpx: ``response.aiter_bytes()``; aiohttp: ``response.content.iter_any()``.)
 
@@ -44,7 +45,7 @@ def response_body(response: object, *, max_bytes: int | None = None) -> Flow[byt
 
 @asynccontextmanager
 async def _closing(response: Any) -> AsyncGenerator[None]:
-    """Close a response behind its body, whether or not anything was read."""
+    """Close a response after its body, whether or not anything was read."""
     try:
         yield
     finally:

@@ -32,15 +32,16 @@ async def connect(
     max_credit: int = LARGEST,
     **options: Any,
 ) -> AsyncGenerator[Connection]:
-    """Connect to a service that speaks ``reactive-streams.v1``; read its streams, and offer some of our own.
+    """Connect to a service that speaks ``reactive-streams.v1``. Read its streams, and offer streams to it.
 
-    ``connection.read(name, args)`` is a flow of a stream of the service. ``offers`` has a function for each stream that the service may read,
-    as in `StreamSocket`, and so are the limits. All other ``options`` are those of ``websockets.connect``: ``ssl``, ``additional_headers``,
-    ``origin``, ``ping_interval`` and so on. ``connection.wait_closed()`` waits until the service has gone.
+    ``connection.read(name, args)`` returns a flow of a stream of the service. ``offers`` has a function for each stream
+    that the service may read. The offers and the limits are as in `StreamSocket`. All other ``options`` are those of
+    ``websockets.connect``: ``ssl``, ``additional_headers``, ``origin``, ``ping_interval`` and so on.
+    ``connection.wait_closed()`` waits until the service has gone.
     Demand: as in `StreamSocket`, in both directions.
-    Cancel: at the end of the block all that the service reads is cancelled, and its cleanup has ended.
-    Errors: OSError or TimeoutError where no connection comes about. DisconnectedError (a ConnectionError, and so an
-    OSError) where the service refuses it. Flows raise those of `Connection.read`. ValueError for what is no URL of a
+    Cancel: the end of the block cancels all streams that the service reads, and waits for their cleanup.
+    Errors: OSError or TimeoutError if the connection fails. DisconnectedError (a ConnectionError, and so an OSError) if
+    the service refuses it. Flows raise the errors of `Connection.read`. ValueError for a text that is not the URL of a
     WebSocket. ImportError without the extra ``websockets``. No error shows the user, the password or the query of a
     URL.
 
@@ -80,7 +81,7 @@ async def connect(
 async def opened(url: str, **options: Any) -> ClientConnection:
     """Open the connection.
 
-    No error has the user, the password or the query of a URL, be it of the service or of a proxy.
+    No error has the user, the password or the query of a URL, neither of the service nor of a proxy.
     """
     import websockets
 
@@ -98,7 +99,7 @@ async def opened(url: str, **options: Any) -> ClientConnection:
 
 
 def check_url(url: object) -> None:
-    """Refuse what Python can't split: its own error would show the part that it can't read, which may be of a password."""
+    """Raise unless Python can split the URL. Its own error would show the invalid part, which may be of a password."""
     try:
         _ = urlsplit(url).port if isinstance(url, str) else None
     except ValueError:
@@ -106,7 +107,7 @@ def check_url(url: object) -> None:
 
 
 async def heard(connection: Connection, messages: ClientConnection) -> None:
-    """Hear a service until it has gone."""
+    """Receive the frames of a service until it has gone."""
     import websockets
 
     try:

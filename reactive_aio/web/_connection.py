@@ -39,51 +39,51 @@ FAILED: Final = "the stream has failed"
 
 
 class StreamError(Exception):
-    """A failure whose text the other side may read; of all others it hears only that the stream has failed."""
+    """A failure whose text the other side may read. For other failures it learns only that the stream has failed."""
 
 
 class RemoteError(Exception):
-    """A stream of the other side has failed; the text is what that side says."""
+    """A stream of the other side has failed. The text comes from that side."""
 
 
 def cancelled_from_outside() -> bool:
-    """Return whether a CancelledError is one that was asked for, and not one that a function has raised."""
+    """Return whether a CancelledError was requested, and not raised by a function."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
 @frozen
 class Limits:
-    """The limits of a side, which it says by its first frame."""
+    """The limits of a side, which its first frame declares."""
 
     frame: int = LARGEST
     """Bytes of a frame."""
     credit: int = LARGEST
-    """Elements of one stream that may be wanted at a time."""
+    """The elements of one stream that may be requested at a time."""
 
     def exceeded(self, credit: int) -> str:
-        """Return what to say of a demand, which is nothing if it is in order."""
+        """Return the complaint about a demand, which is empty if the demand is valid."""
         fits = self.credit == LARGEST or credit <= self.credit
         return "" if fits else f"at most {self.credit} elements are wanted at a time"
 
 
 @define(eq=False)
 class Serving:
-    """One subscription of the other side to a stream of ours."""
+    """One subscription of the other side to a stream of this side."""
 
     credit: int
     task: asyncio.Task[None] = field(init=False)
     more: asyncio.Event = field(init=False, factory=asyncio.Event)
     begun: bool = field(init=False, default=False)
-    """Whether the task has run. One that is cancelled before never does."""
+    """Whether the task has run. A task that is cancelled before never runs."""
     cleaned: bool = field(init=False, default=False)
-    """Whether the source has been closed, and only the end is still to be sent."""
+    """Whether the source has been closed, so that only the end remains to be sent."""
     stopped: bool = field(init=False, default=False)
     refused: str = field(init=False, default="")
-    """Why it has been stopped, where the other side has broken a rule."""
+    """Why it has been stopped, if the other side has broken a rule."""
 
     def stop(self, refused: str = "") -> None:
-        """End it; once, so that the cleanup is not cut short."""
+        """End it, only once, so that the cleanup is not cut short."""
         if not self.stopped:
             self.stopped, self.refused = True, refused
             if self.begun:
@@ -92,18 +92,18 @@ class Serving:
 
 @define(eq=False, repr=False)
 class Reading:
-    """One subscription of ours to a stream of the other side."""
+    """One subscription of this side to a stream of the other side."""
 
     outstanding: int
     items: deque[Any] = field(init=False, factory=deque[Any])  # bounded by what was requested
     more: asyncio.Event = field(init=False, factory=asyncio.Event)
     ended: bool = field(init=False, default=False)
     by_publisher: bool = field(init=False, default=False)
-    """Whether the other side has ended it, and so need not be told."""
+    """Whether the other side has ended it, so that it needs no message."""
     error: BaseException | None = field(init=False, default=None)
 
     def end(self, error: BaseException | None, *, by_publisher: bool = False) -> None:
-        """Note the end, which stands behind the elements."""
+        """Note the end, which comes after the elements."""
         if not self.ended:
             self.ended, self.error, self.by_publisher = True, error, by_publisher
             self.more.set()
@@ -113,17 +113,18 @@ class Reading:
 class Connection:
     """The streams of one connection, in both directions.
 
-    Each frame is about a subscription, whose number the subscriber has chosen. So the numbers of the two sides are apart: subscribe, request
-    and cancel speak of those of who sends them, next, complete and error of those of who receives them.
+    Each frame is about a subscription. The subscriber chooses its number, so the numbers of the two sides are separate.
+    subscribe, request and cancel have a number of their sender. next, complete and error have a number of their
+    receiver.
     """
 
     _send: Callable[[Message], Awaitable[None]]
-    """Sends a frame, and waits while the other side does not read."""
+    """Sends a frame. It waits while the other side does not read."""
     _offers: Offers
     _max_streams: int
     _takes: Limits
     _other_takes: Limits | None = field(init=False, default=None)
-    """The limits that the other side has said; None before it has said them."""
+    """The limits of the other side; None before it has declared them."""
     _other_said: asyncio.Event = field(init=False, factory=asyncio.Event)
     _serving: dict[int, Serving] = field(init=False, factory=dict[int, Serving])
     _reading: dict[int, Reading] = field(init=False, factory=dict[int, Reading])
@@ -143,17 +144,18 @@ class Connection:
             raise
 
     async def greet(self) -> None:
-        """Say what this side takes, which is the first frame."""
+        """Send the limits of this side, as the first frame."""
         await self._put(write_frame(type="limits", frame=self._takes.frame, credit=self._takes.credit))
 
     def read(self, stream: str, args: object = None, *, prefetch: int = 64) -> Flow[Any]:
         """Read a stream of the other side. Each subscription begins it anew.
 
         Elements are JSON values, and bytes where the other side sends a binary frame.
-        Demand: ``prefetch`` elements are requested ahead, or as many as the other side allows; more when three quarters of them have been taken.
+        Demand: ``prefetch`` elements are requested ahead, or the maximum of the other side. More are requested when
+        three quarters of them have been taken.
         Errors: RemoteError with the text of the other side; DisconnectedError when the connection ends;
-        ProtocolViolation for more elements than were requested. ``args`` that are no JSON are refused with TypeError or ValueError,
-        and those that are longer than the other side's frames with ValueError.
+        ProtocolViolation for more elements than were requested. ``args`` that are not JSON are refused with TypeError
+        or ValueError. ``args`` that exceed the frames of the other side are refused with ValueError.
         """
         check_count("read", "prefetch", prefetch, 1)
         return Flow.from_async_iterable(lambda: self._elements(stream, args, prefetch))
@@ -196,7 +198,7 @@ class Connection:
     # -- what the other side says
 
     def hear(self, message: Message) -> None:
-        """See to a frame. Raise FrameError for what is none."""
+        """Handle a frame. Raise FrameError for an invalid one."""
         if self._closed:
             return
         if size_of(message) > self._takes.frame:
@@ -273,7 +275,7 @@ class Connection:
     # -- what we offer
 
     async def _serve(self, frame: Frame, serving: Serving) -> None:
-        """Send the elements of a stream, as many as are requested, and its end."""
+        """Send the requested elements of a stream, and its end."""
         serving.begun = True
         try:
             last = "" if serving.stopped else await self._elements_of(frame, serving)
@@ -288,7 +290,7 @@ class Connection:
             self._serving.pop(frame.id, None)
 
     async def _elements_of(self, frame: Frame, serving: Serving) -> str:
-        """Send the elements; return the frame that ends the stream, which is empty if it has been stopped."""
+        """Send the elements. Return the frame that ends the stream, which is empty if it has been stopped."""
         try:
             async with self._offers[frame.stream](frame.args).open() as items:
                 return await self._sent(frame.id, items, serving)
@@ -331,10 +333,10 @@ class Connection:
     # -- the end
 
     def close(self) -> None:
-        """Cancel all that the other side reads, and fail all that is read of it.
+        """Cancel all streams that the other side reads, and fail all streams that are read from it.
 
-        It does not wait for the cleanup, so that streams may call it too. That has ended when the block of `connect`, or the call of the
-        StreamSocket, ends.
+        It does not wait for the cleanup, so that streams may call it too. The cleanup has ended when the block of
+        `connect`, or the call of the StreamSocket, ends.
         """
         self._closed = True
         self._other_said.set()
@@ -347,7 +349,7 @@ class Connection:
                 serving.task.cancel()
 
     async def settle(self, *others: asyncio.Task[Any]) -> None:
-        """Close, and wait for the cleanup and for other tasks. It is for who has made the connection."""
+        """Close, and wait for the cleanup and for other tasks. The maker of the connection calls it."""
         self.close()
         await settled(*others, *(serving.task for serving in self._serving.values()))
 

@@ -1,4 +1,4 @@
-"""The delivery of a body to a client: one chunk at a time, for as long as the client is there and takes them."""
+"""The delivery of a body to a client: one chunk at a time, as long as the client is there and reads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Body = AbstractAsyncContextManager[AsyncIterator[bytes]] | AbstractAsyncContextM
 Headers = list[tuple[bytes, bytes]]
 
 LONGEST_LOOK: Final = 60.0
-"""Seconds after which a client that does not read is looked at again, at most."""
+"""The most seconds between two checks of a client that does not read."""
 
 
 class DisconnectedError(ConnectionError):
@@ -34,7 +34,7 @@ class ClientDisconnectedError(DisconnectedError):
 
 @define(eq=False)
 class Delivery:
-    """Sends a body, and ends with it, with its failure, or when the client has gone or stalls."""
+    """Sends a body. It ends with the body, with its failure, or when the client has gone or stalls."""
 
     _send: Send
     _status: int
@@ -42,17 +42,17 @@ class Delivery:
     send_timeout: float | None
     """Seconds that a client may take for a chunk."""
     heartbeat: float | None = None
-    """Seconds after which a client that has been sent nothing gets `_idle`."""
+    """Seconds without a chunk after which a client gets `_idle`."""
     idle: bytes = b""
     """A comment, which shows that the connection is there."""
     _begun: bool = field(init=False, default=False)
     _sending: bool = field(init=False, default=False)
     """Whether a chunk is on its way to the client."""
     _sent: float = field(init=False, default=0.0)
-    """Since when it is, or the last one was: the clock is looked at once a chunk."""
+    """The time when it, or the last one, was sent. The clock is read once for each chunk."""
 
     async def run(self, body: Body, receive: Receive) -> None:
-        """Send the body; return when all of it has been closed, whatever cancels this meanwhile."""
+        """Send the body. Return when everything has been closed, also after a cancel."""
         self._sent = asyncio.get_running_loop().time()
         sending = asyncio.create_task(self._all(body))
         gone = asyncio.create_task(disconnected(receive))
@@ -99,7 +99,7 @@ class Delivery:
         await self._tell({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def begin(self) -> None:
-        """Send the status and the headers, once. It waits for the first chunk: a body that fails before has an honest status."""
+        """Send the status and the headers, once. It waits for the first chunk, because a body may fail before it."""
         if not self._begun:
             self._begun = True
             await self._tell({"type": "http.response.start", "status": self._status, "headers": self._headers})
@@ -108,7 +108,7 @@ class Delivery:
 
     @property
     def _patience(self) -> float:
-        """Return in how many seconds there is something to look at."""
+        """Return the seconds until the next check."""
         now, waits = asyncio.get_running_loop().time(), [LONGEST_LOOK]
         if self.send_timeout is not None:
             waits.append(self._sent + self.send_timeout - now if self._sending else self.send_timeout)
@@ -150,12 +150,12 @@ async def disconnected(receive: Receive) -> None:
 
 
 def clock_of(loop: asyncio.AbstractEventLoop) -> Callable[[], float]:
-    """Return the clock of an event loop, without the call of Python by which asyncio's own look at it."""
+    """Return the clock of an event loop, without the Python call that asyncio's loops make."""
     return time.monotonic if type(loop).time is asyncio.BaseEventLoop.time else loop.time
 
 
 def as_bytes(chunk: Any) -> bytes:
-    """Return what is sent for an element."""
+    """Return the bytes to send for an element."""
     if isinstance(chunk, str):
         return chunk.encode()
     if not isinstance(chunk, (bytes, bytearray, memoryview)):
@@ -164,7 +164,7 @@ def as_bytes(chunk: Any) -> bytes:
 
 
 def headers_of(media_type: str, more: Mapping[str, str]) -> Headers:
-    """Return the headers of a response; raise ValueError for one that would end a line."""
+    """Return the headers of a response. Raise ValueError for a header with a line break."""
     given = {"content-type": media_type, **{name.lower(): value for name, value in more.items()}}
     for name, value in given.items():
         if not name or not name.isascii() or any(letter in "\r\n\0" for letter in name + value):
@@ -174,6 +174,6 @@ def headers_of(media_type: str, more: Mapping[str, str]) -> Headers:
 
 
 def check_http(scope: Scope, what: str) -> None:
-    """Refuse what is no HTTP request."""
+    """Raise unless the scope is an HTTP request."""
     if scope["type"] != "http":
         raise TypeError(f"{what} answers HTTP requests, not a scope of type {scope['type']!r}")

@@ -24,11 +24,10 @@ COMMENT: Final = b":\n\n"
 class Event:
     r"""An event of an event stream.
 
-    ``data`` may have several lines. ``event`` is its type, which is "message" where there is none. ``id`` is what the
-    client sends back as ``Last-Event-ID`` when it connects again. ``retry`` tells it after how many milliseconds to do
-    so.
-    Errors: a line break in ``event`` or ``id``, which would be another field, a NUL in ``id``, which clients ignore, and a negative
-    ``retry`` are refused with ValueError. (HTML: Server-sent events.)
+    ``data`` may have several lines. ``event`` is its type, by default "message". The client sends ``id`` back as
+    ``Last-Event-ID`` when it connects again. ``retry`` is the number of milliseconds after which it connects again.
+    Errors: a line break in ``event`` or ``id`` is refused with ValueError, because it would begin another field. So is
+    a NUL in ``id``, which clients ignore, and a negative ``retry``. (HTML: Server-sent events.)
 
     >>> from reactive_aio.web import Event
     >>> Event("hello\nworld", id="7").encode()
@@ -48,7 +47,7 @@ class Event:
             raise ValueError(f"Event(retry={self.retry}): retry must be at least 0 milliseconds")
 
     def encode(self) -> bytes:
-        """Return the event as it is sent."""
+        """Return the bytes of the event."""
         return self._encoded
 
     @cached_property
@@ -66,16 +65,18 @@ class Event:
 
 
 class EventStream:
-    """Answer a request by Server-Sent Events, and go on where a client left off.
+    """Answer a request with Server-Sent Events, and go on where a client left off.
 
-    ``open(last_id)`` is called for each request and returns the flow of its events. ``last_id`` is the ``Last-Event-ID`` that the client has
-    sent, None at its first visit. `Resumable` is such a function for a stream that has several readers.
-    Demand: one event is asked for when the client has been sent the one before. A client that is sent nothing for ``heartbeat`` seconds
-    gets an empty comment, so that what is between does not close the connection.
+    ``open(last_id)`` is called for each request and returns the flow of its events. ``last_id`` is the
+    ``Last-Event-ID`` of the client, None at its first visit. `Resumable` is such a function for a stream with several
+    readers.
+    Demand: one event is requested when the one before has been sent. After ``heartbeat`` seconds without an event the
+    client gets an empty comment, so that no proxy closes the connection.
     Cancel: when the client disconnects, when it takes longer than ``send_timeout`` seconds for an event, and when the server cancels the
     request. The flow has been closed, and its cleanup has ended, when the call returns.
-    Errors: what ``open`` raises comes before anything is sent. A failure of the flow is raised too: the server closes the connection, and the
-    client connects again. An element that is no Event is a TypeError. (Starlette has none; sse-starlette: ``EventSourceResponse``.)
+    Errors: exceptions of ``open``, before anything is sent. A failure of the flow is raised too: the server closes the
+    connection, and the client connects again. TypeError for an element that is not an Event. (Starlette has none;
+    sse-starlette: ``EventSourceResponse``.)
 
     >>> from reactive_aio import Flow
     >>> from reactive_aio.web import Event, EventStream
@@ -122,7 +123,7 @@ class EventStream:
 
 
 class Openable(ABC):
-    """A function for `EventStream` that opens the encoded events of a client itself. A flow of them would cost more."""
+    """A function for `EventStream` that opens the encoded events of a client. A flow of them would cost more."""
 
     @abstractmethod
     def opened(self, last_id: str | None) -> Body:
@@ -130,14 +131,14 @@ class Openable(ABC):
 
 
 def encoded(event: object) -> bytes:
-    """Return an event as it is sent."""
+    """Return the bytes of an event."""
     if not isinstance(event, Event):
         raise TypeError(f"an EventStream sends Events, not {type(event).__name__}")
     return event.encode()
 
 
 def last_event_id(scope: Scope) -> str | None:
-    """Return what the client says it has had last."""
+    """Return the id of the last event, as the client reports it."""
     headers: Any = scope["headers"]
     found = [bytes(value) for name, value in headers if name.lower() == b"last-event-id"]
     return (found[0].decode(errors="replace") or None) if found else None

@@ -27,7 +27,7 @@ CONNECTION_ERRORS: Final = {"httpx": "TransportError", "httpx2": "TransportError
 
 
 class UnexpectedResponseError(Exception):
-    """A service has answered with something else than what was asked for. ``status`` is the status of its response."""
+    """A service has answered with an unexpected status or content type. ``status`` is the status of its response."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -44,19 +44,19 @@ def follow_events(
     backoff: Backoff | None = None,
     max_event: int = 1_048_576,
 ) -> Flow[Event]:
-    """Read the Server-Sent Events of a service; connect again where the connection is lost, and go on behind the last event.
+    """Read the Server-Sent Events of a service. After a lost connection, connect again and go on after the last event.
 
-    ``open(headers)`` gives the async context manager of a response of httpx, httpx2 or aiohttp, which is entered for
-    each connection. Its request has these headers. The id of the last event is among them as ``Last-Event-ID``, and
-    before the first event it is ``last_id``. A service that has `Resumable` loses and repeats no event over that, or
-    says so by an event of the type "reset". The flow ends when the service answers with the status 204. A body that
-    ends is a lost connection. Before it connects again it waits for the ``retry`` that the service has asked for, up to
-    ``backoff.max_delay``, and then for the time of ``backoff``. That is `Backoff(1.0)` unless said otherwise.
+    ``open(headers)`` returns the async context manager of a response of httpx, httpx2 or aiohttp. It is entered for
+    each connection. Its request must have these headers. They have the id of the last event as ``Last-Event-ID``, and
+    ``last_id`` before the first event. A service with `Resumable` loses and repeats no event then, or sends an event of
+    the type "reset". The flow ends when the service answers with the status 204. A body that ends is a lost connection.
+    Before it connects again it waits for the ``retry`` that the service has asked for, up to ``backoff.max_delay``, and
+    then for the time of ``backoff``. The default is `Backoff(1.0)`.
     Demand: a chunk is read when the events of the one before have been emitted; else that of `response_body`.
-    Errors: UnexpectedResponseError for another status or content type; 429 and the statuses from 500 on are tried again. TooLargeError for an event
-    of more than ``max_event`` bytes. The error of the connection, or DisconnectedError for a body that ended, when ``backoff`` gives up. A connection that falls
-    silent is lost when a read of the library takes longer than its timeout. After any other error of ``open`` it does
-    not try again.
+    Errors: UnexpectedResponseError for another status or content type; 429 and the statuses from 500 on are retried.
+    TooLargeError for an event of more than ``max_event`` bytes. When ``backoff`` gives up, the error of the connection,
+    or DisconnectedError for a body that ended. A silent connection is lost when a read of the library exceeds its
+    timeout. Any other error of ``open`` is not retried.
     Cancel: the connection is closed, and a wait ends at once.
     (HTML: ``EventSource``; httpx-sse: ``aiter_sse``, without going on.)
 
@@ -84,9 +84,9 @@ class Following:
     max_event: int
     position: Position
     failures: int = field(init=False, default=0)
-    """How many connections have been lost, since the last event where the backoff begins anew behind one."""
+    """The number of lost connections, since the last event if the backoff is reset by an event."""
     delay: float = field(init=False, default=0.0)
-    """The wait of the backoff behind the failure before."""
+    """The wait of the backoff after the failure before."""
 
     def connect(self) -> Flow[Event]:
         """Return the events of the next connection."""
@@ -112,7 +112,7 @@ class Following:
         return events.concat(Flow[Event].error(ended))
 
     async def again(self, error: Exception, _: int) -> bool:
-        """Wait, and say whether to connect once more."""
+        """Wait, and return whether to connect once more."""
         policy = self.backoff
         if self.position.moved and policy.reset:
             self.failures = 0
@@ -125,7 +125,7 @@ class Following:
 
 
 def lost(error: Exception) -> bool:
-    """Tell whether another connection may go better."""
+    """Return whether another connection may succeed."""
     if isinstance(error, UnexpectedResponseError):
         return error.status == TOO_MANY_REQUESTS or error.status >= 500
     # Where a module is not loaded, nothing of it has been raised.

@@ -1,4 +1,4 @@
-"""Forms that are uploaded, ``multipart/form-data``, by the parser of the library multipart (the extra ``multipart``)."""
+"""Uploaded forms, ``multipart/form-data``, by the parser of the library multipart (the extra ``multipart``)."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ MOST_HEADERS: Final = 16
 class Part:
     """A part of a form: a field, or a file where ``filename`` is not None.
 
-    ``body`` is the flow of its bytes, which can be read once, and only until the next part is asked for. ``filename`` and ``content_type``
-    are what the client says: a file name may be a path, and a type may be wrong.
+    ``body`` is the flow of its bytes. It can be read once, and only until the next part is requested. ``filename`` and
+    ``content_type`` come from the client: a file name may be a path, and a type may be wrong.
     """
 
     name: str
@@ -61,13 +61,13 @@ def form_parts(
 
     ``content_type`` is the header of the request, which has the boundary. Read one part at a time: by ``async for``, ``for_each`` or
     ``concat_map``.
-    Demand: a chunk of ``body`` is asked for when a part or bytes of one are wanted and those of the chunk before have
-    been emitted. A client that is not read is stopped. When the next part is asked for, what is unread of the one
-    before is skipped. While somebody reads it, that is waited for. Kept is one chunk.
+    Demand: a chunk of ``body`` is requested when a part or bytes of one are requested, and those of the chunk before
+    have been emitted. So a form that is not read stops the client. A request for the next part skips the unread bytes
+    of the part before. If that is being read, the request waits for its reader. One chunk is kept.
     Errors: TooLargeError for more than ``max_parts`` parts, a header of more than ``max_header`` bytes, or a part of
-    more than ``max_part``. ValueError for a body that is no such form, or ends too early. SourceConsumedError for a
-    part that is read when the next one has been asked for, or once more. A content type that is another one is refused
-    with ValueError when it is called. ImportError without the extra ``multipart``.
+    more than ``max_part``. ValueError for a body that is not such a form, or ends too early. SourceConsumedError for a
+    part that is read a second time, or after the next one was requested. Another content type is refused with
+    ValueError at the call. ImportError without the extra ``multipart``.
     Cancel: closes ``body``. A part can't be read any more when the flow of parts has ended: read it before.
     (Starlette: ``request.form()``, which keeps files on the disk.)
 
@@ -107,7 +107,7 @@ def library() -> Any:
 
 
 async def parts_of(body: Flow[bytes], parser: Any) -> AsyncIterator[Part]:
-    """Give each part, when the one before has been read or left."""
+    """Yield each part, when the one before has been read or skipped."""
     async with body.open() as chunks:
         form = Form(chunks, parser)
         while (segment := await form.next()) is not END:
@@ -129,7 +129,7 @@ class Form:
     events: Iterator[Any] = field(init=False, factory=lambda: iter(()))
 
     async def next(self) -> Any:
-        """Return the head of a part, bytes of it, None at its end; END at that of the form."""
+        """Return the head of a part, bytes of it, or None at its end. Return END at the end of the form."""
         while True:
             event = self._event()
             if event is not END:
@@ -157,7 +157,7 @@ class Form:
 
 @define(eq=False)
 class PartBody:
-    """The body of one part: not begun, being read, or left."""
+    """The body of one part: not begun, being read, or skipped."""
 
     form: Form
     name: str
@@ -176,7 +176,7 @@ class PartBody:
         return Flow.from_async_iterable(self._chunks).do_finally(self.over.set)
 
     async def leave(self) -> None:
-        """Wait for its reader, and skip what is unread."""
+        """Wait for its reader, and skip the unread bytes."""
         if self.begun:
             await self.over.wait()
         self.begun = True

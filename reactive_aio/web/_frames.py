@@ -28,7 +28,7 @@ FIELDS: Final[dict[str, dict[str, type[object]]]] = {
     "complete": {"id": int},
     "error": {"id": int, "message": str},
 }
-"""The fields that each type of frame has to have, and what they are. An object stands for any JSON value."""
+"""The required fields of each type of frame, and their types. ``object`` stands for any JSON value."""
 
 MAY_HAVE: Final[dict[str, dict[str, type[object]]]] = {
     "limits": {"frame": int, "credit": int},
@@ -38,17 +38,17 @@ MAY_HAVE: Final[dict[str, dict[str, type[object]]]] = {
 
 WORDS: Final[dict[type[object], str]] = {int: "a whole number", str: "a text", object: "any value"}
 ID_BYTES: Final = 8
-"""How many bytes of a binary frame are the id."""
+"""The number of bytes of the id in a binary frame."""
 
 
 class FrameError(ValueError):
-    """A frame that is none of the protocol's: the connection is closed."""
+    """A frame that the protocol does not have. The connection is closed."""
 
     code: ClassVar[int] = 1002
 
 
 class FrameTooLongError(FrameError):
-    """A frame that is longer than was said."""
+    """A frame that is longer than the declared limit."""
 
     code: ClassVar[int] = 1009
 
@@ -59,7 +59,7 @@ class Frame:
 
     type: str
     id: int = 0
-    """Which subscription it is about, by the number that the subscriber has given it."""
+    """The number of its subscription, which the subscriber has chosen."""
     n: int = 0
     stream: str = ""
     args: Any = field(default=None, repr=False)
@@ -70,14 +70,14 @@ class Frame:
 
 
 def size_of(message: Message) -> int:
-    """Return how many bytes a message has on its way."""
+    """Return the number of bytes of a message, as it is sent."""
     if isinstance(message, bytes) or message.isascii():
         return len(message)
     return len(message.encode("utf-8", "surrogatepass"))
 
 
 def read_frame(message: Message) -> Frame:
-    """Return the frame that a message stands for; raise FrameError for one that is none."""
+    """Return the frame of a message. Raise FrameError if it is not a frame."""
     if isinstance(message, bytes):
         return binary_frame(message)
     try:
@@ -103,12 +103,12 @@ def read_frame(message: Message) -> Frame:
 
 
 def no_json(name: str) -> NoReturn:
-    """Refuse NaN and the infinities, which Python's reader would take."""
+    """Raise for NaN and the infinities, which Python's reader would accept."""
     raise ValueError(f"{name} is not JSON")
 
 
 def checked(kind: str, name: str, value: Any, what: type[object]) -> Any:
-    """Return the value of a field; raise FrameError if it is of another type."""
+    """Return the value of a field. Raise FrameError if it has another type."""
     if what is int and type(value) is float and value.is_integer():
         return int(value)  # JSON has one type of number, and some write 1.0 for 1
     if what is not object and type(value) is not what:  # a bool is no number here
@@ -117,7 +117,7 @@ def checked(kind: str, name: str, value: Any, what: type[object]) -> Any:
 
 
 def binary_frame(message: bytes) -> Frame:
-    """Return the element of bytes that a binary message carries, behind its id."""
+    """Return the bytes of a binary message after its id."""
     number = int.from_bytes(message[:ID_BYTES], "big")
     if len(message) < ID_BYTES or not 0 < number <= LARGEST:
         raise FrameError("a binary frame must begin with its id in eight bytes, a number from 1 to 2**53 - 1")
@@ -125,12 +125,12 @@ def binary_frame(message: bytes) -> Frame:
 
 
 def write_frame(**fields: object) -> str:
-    """Return the text of a frame. Raise what `json.dumps` raises for an item that is no JSON."""
+    """Return the text of a frame. Raise the error of `json.dumps` for an item that is not JSON."""
     return json.dumps(fields, allow_nan=False, separators=(",", ":"))
 
 
 def write_element(number: int, item: object) -> Message:
-    """Return the frame of an element: binary for bytes, JSON for all else."""
+    """Return the frame of an element: binary for bytes, else JSON."""
     if isinstance(item, bytes | bytearray | memoryview):
         return number.to_bytes(ID_BYTES, "big") + bytes(cast("bytes", item))
     return write_frame(type="next", id=number, item=item)

@@ -17,16 +17,16 @@ from ._events import Event
 BREAK: Final = re.compile(b"\r\n|\r|\n")
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 MOST_DIGITS: Final = 12
-"""Of a number of milliseconds. A longer one is no time to wait."""
+"""The most digits of a number of milliseconds. A longer number is not a time to wait."""
 
 
 def split_events(body: Flow[bytes], *, max_event: int = 1_048_576) -> Flow[Event]:
     r"""Read the events of a body that is a ``text/event-stream``, as a browser does.
 
-    The ``id`` of an event is the last one that the stream has given up to there. An event that has no data is none, and
-    one that the body ends in is dropped. `follow_events` connects again by itself. This is for a body that is read
-    once, such as the answer to a POST.
-    Demand: one chunk is asked for when the events of the one before have been emitted. One chunk and the beginning of
+    The ``id`` of an event is the last id that the stream has set so far. An event without data is ignored, and an event
+    that the body cuts off is dropped. `follow_events` also connects again. This is for a body that is read once, such
+    as the answer to a POST.
+    Demand: one chunk is requested when the events of the one before have been emitted. One chunk and the beginning of
     an event are kept.
     Errors: TooLargeError for a line of more than ``max_event`` bytes, and for an event that has more data.
     (HTML: Server-sent events, "interpreting an event stream".)
@@ -43,13 +43,13 @@ def split_events(body: Flow[bytes], *, max_event: int = 1_048_576) -> Flow[Event
 
 @define(eq=False, repr=False)
 class Position:
-    """Where a client is in a stream of events, over all its connections. Notes show it as an argument, and so by its type alone."""
+    """The position of a client in a stream of events, over all its connections. Notes show only its type."""
 
     last_id: str | None = None
     retry: int = 0
-    """After how many milliseconds the server wants it to connect again."""
+    """The milliseconds after which the server wants the client to connect again."""
     moved: bool = False
-    """Whether there has been an event since somebody last looked."""
+    """Whether there has been an event since the last look."""
 
 
 @frozen
@@ -58,7 +58,7 @@ class SplitEvents(Stage[bytes, list[Event]]):
 
     max_event: int
     position: Position | None = None
-    """The state that outlasts one body; None where there is none."""
+    """The state that outlasts one body, or None."""
 
     needs_whole_stream = True
 
@@ -69,27 +69,27 @@ class SplitEvents(Stage[bytes, list[Event]]):
 
 @define
 class EventSplitting(Maker[Event]):
-    """Makes events of chunks; keeps the event that has only begun."""
+    """Turns chunks into events. It keeps an unfinished event."""
 
     max_event: int
     position: Position
     parts: list[bytes] = field(init=False, factory=list[bytes])
     """The beginning of a line."""
     held: int = field(init=False, default=0)
-    """How many bytes `parts` has."""
+    """The number of bytes in `parts`."""
     first: bool = field(init=False, default=True)
-    """Whether the line is the first, before which there may be a byte order mark."""
+    """Whether the line is the first, which may begin with a byte order mark."""
     after_return: bool = field(init=False, default=False)
-    """Whether a line feed that comes next belongs to a line break that has been seen."""
+    """Whether a line feed that comes next belongs to the last line break."""
     data: list[str] = field(init=False, factory=list[str])
     size: int = field(init=False, default=0)
-    """How many bytes the lines of `data` have had."""
+    """The number of bytes in the lines of `data`."""
     event: str | None = field(init=False, default=None)
     id: str | None = field(init=False, default=None)
     retry: int | None = field(init=False, default=None)
 
     def of(self, chunk: bytes) -> Iterator[Event]:
-        """Give each event that ends in a chunk."""
+        """Yield each event that ends in a chunk."""
         for line in self._lines(bytes(chunk)):
             if line:
                 self._field(line)
@@ -97,12 +97,12 @@ class EventSplitting(Maker[Event]):
                 yield event
 
     def last(self) -> tuple[()]:
-        """Drop an event that nothing ends, as the standard has it."""
+        """Drop an unfinished event, as the standard says."""
         return ()
 
     @property
     def amid(self) -> bool:
-        """Whether there is something behind the last chunk: nothing is."""
+        """False: nothing comes after the last chunk."""
         return False
 
     def _lines(self, data: bytes) -> Iterator[bytes]:
@@ -146,7 +146,7 @@ class EventSplitting(Maker[Event]):
                 pass  # a comment, or what another version of the standard may know
 
     def _dispatched(self) -> Event | None:
-        """Return the event that an empty line ends, if it is one."""
+        """Return the event that an empty line ends, if there is one."""
         if self.id is not None:
             self.position.last_id = self.id or None
         data, event, retry = self.data, self.event, self.retry

@@ -12,13 +12,14 @@ from ._delivery import ClientDisconnectedError, Receive, Scope, check_http
 
 
 def request_body(scope: Scope, receive: Receive, *, max_bytes: int) -> Flow[bytes]:
-    """Read the body of a request, chunk by chunk, as the server has them.
+    """Read the body of a request, chunk by chunk, as the server gets them.
 
     It can be read once. In Starlette: ``request_body(request.scope, request.receive, max_bytes=...)``.
-    Demand: one chunk is received for each that is wanted, and none ahead. A server that is not asked stops the client.
-    Errors: TooLargeError for a body of more than ``max_bytes`` bytes, before anything is read where the client says so
-    by Content-Length. ClientDisconnectedError where the body is cut short. A scope that is no HTTP request is refused
-    with TypeError.
+    Demand: one chunk is received for each that is requested, and none ahead. Without demand the server stops the
+    client.
+    Errors: TooLargeError for a body of more than ``max_bytes`` bytes. It comes before anything is read if
+    Content-Length says so. ClientDisconnectedError if the body is cut short. A scope that is not an HTTP request is
+    refused with TypeError.
     (Starlette: ``request.stream()``.)
 
     >>> import asyncio
@@ -53,7 +54,7 @@ async def _chunks(scope: Scope, receive: Receive, max_bytes: int) -> AsyncIterat
 
 
 def declared_length(scope: Scope) -> int | None:
-    """Return the Content-Length of a request, if it has one that is a number."""
+    """Return the Content-Length of a request, if it is a number."""
     headers: Any = scope["headers"]
     found = [bytes(value) for name, value in headers if name.lower() == b"content-length"]
     return int(found[0]) if found and found[0].isdigit() and len(found[0]) < 20 else None

@@ -14,15 +14,14 @@ T = TypeVar("T")
 
 
 class FlowResponse:
-    r"""Answer a request by the elements of a flow, chunk by chunk.
+    r"""Answer a request with the elements of a flow, chunk by chunk.
 
-    ``flow`` gives bytes, or text, which is sent as UTF-8. It is subscribed to when a request comes, for each one anew.
-    Demand: one chunk is asked for when the client has been sent the one before. Where the client does not read, nothing
-    is made.
+    ``flow`` emits bytes, or text, which is sent as UTF-8. Each request subscribes to it anew.
+    Demand: one chunk is requested when the one before has been sent. If the client does not read, nothing is made.
     Cancel: when the client disconnects, when it takes longer than ``send_timeout`` seconds for a chunk, and when the server cancels the
     request. The flow has been closed, and its cleanup has ended, when the call returns.
-    Errors: a failure before the first chunk is raised before anything is sent, so that the server answers with a 500. A later one is raised
-    too: the server closes the connection, so that the client sees a body that is cut short.
+    Errors: a failure before the first chunk is raised before anything is sent, so that the server answers with a 500. A
+    later failure is raised too: the server closes the connection, so that the client sees a cut-off body.
     ``status`` and ``headers`` are those of the response. (Starlette: ``StreamingResponse``.)
 
     >>> from reactive_aio import Flow
@@ -57,10 +56,10 @@ class FlowResponse:
 
 
 class JSONLinesResponse(FlowResponse):
-    """Answer a request by the elements of a flow as JSON, one on each line (NDJSON).
+    """Answer a request with the elements of a flow as JSON, one on each line (NDJSON).
 
-    ``encode`` makes the text of an element, without line breaks. `json.dumps` does. Demand, cancel and errors are those
-    of `FlowResponse`; what ``encode`` raises is a failure of the flow.
+    ``encode`` returns the text of an element, without line breaks, as `json.dumps` does. Demand, cancel and errors are
+    those of `FlowResponse`. An exception of ``encode`` is a failure of the flow.
 
     >>> from reactive_aio import Flow
     >>> from reactive_aio.web import JSONLinesResponse
@@ -89,7 +88,7 @@ class JSONLinesResponse(FlowResponse):
 
 
 def as_line(text: Any) -> bytes:
-    """Return a line; raise ValueError for a text that would be two."""
+    """Return a line. Raise ValueError for a text with a line break."""
     line = as_bytes(text)
     if b"\n" in line or b"\r" in line:
         raise ValueError("a line of JSON must not contain a line break. Encode without indent")

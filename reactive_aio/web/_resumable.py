@@ -1,4 +1,4 @@
-"""Events that a client can go on with where it left off."""
+"""Events that a client can resume where it left off."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ Numbered = tuple[str, int, Event]
 """The name of a run, and the number of an event in it."""
 
 MOST_DIGITS: Final = 20
-"""Of a number that a client sends; no longer one is ours."""
+"""The most digits of a number that a client sends. A longer number is not from this service."""
 
 
 @define(eq=False)
 class Resumable(Openable, Generic[T]):
-    """Share one stream with all clients, number its events, and let each client go on behind the last that it has had.
+    """Share one stream with all clients, number its events, and let each client go on after its last event.
 
-    Give it to `EventStream`. ``flow`` is run once for all clients, as by ``Flow.share``. ``event`` makes an Event of an
-    element, once for all, and its ``id`` is set here. The latest ``replay`` events are kept for those who come back, as
-    long as some client is there. Opened by ``async with``, as in the lifespan of an application, it keeps them also
-    while none is. A client that comes first gets what comes from then on. One that comes back goes on behind its last
-    event if that is still kept. Events may be missing, because they are kept no more or because another run has begun.
-    Then it first gets an Event of the type "reset", and then the events that are kept. A gap is never silent.
-    Demand: the slowest client has the others wait when it is ``lag`` events behind. With ``evict_after`` it does so for
-    so many seconds, and then its response ends. It comes back, and goes on or is reset.
+    Pass it to `EventStream`. ``flow`` is run once for all clients, as by ``Flow.share``. ``event`` turns an element
+    into an Event, once for all clients. Its ``id`` is set here. The latest ``replay`` events are kept for returning
+    clients, as long as some client is there. With ``async with``, as in the lifespan of an application, they are kept
+    also without clients. A new client gets the events from then on. A returning client goes on after its last event if
+    that is still kept. Else events may be missing, because they are no longer kept or another run has begun. Then it
+    first gets an Event of the type "reset", and then the kept events. A gap is never silent.
+    Demand: the others wait for the slowest client when it is ``lag`` events behind. With ``evict_after`` they wait that
+    many seconds, and then its response ends. The client comes back, and goes on or is reset.
 
     >>> from reactive_aio import Flow
     >>> from reactive_aio.web import Event, EventStream, Resumable
@@ -57,7 +57,7 @@ class Resumable(Openable, Generic[T]):
     evict_after: float | None = field(default=None, kw_only=True)
     _shared: Shared[Numbered] = field(init=False, repr=False)
     _latest: tuple[str, int] = field(init=False, default=("", -1), repr=False)
-    """The run that has begun most lately, and the number of its latest event."""
+    """The latest run, and the number of its latest event."""
 
     def __attrs_post_init__(self) -> None:
         check_flow("Resumable", self.flow)
@@ -66,18 +66,18 @@ class Resumable(Openable, Generic[T]):
         self._shared = Flow.defer(self._run).share(lag=self.lag, replay=self.replay, evict_after=self.evict_after)
 
     async def __aenter__(self) -> Resumable[T]:
-        """Keep what is kept until the end of the block."""
+        """Keep the events until the end of the block."""
         await self._shared.__aenter__()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """End the responses that there are, and wait for the cleanup."""
+        """End all responses, and wait for the cleanup."""
         await self._shared.__aexit__(kind, error, traceback)
 
     def __call__(self, last_id: str | None) -> Flow[Event]:
-        """Return the events of a client that has had the one with this id last, or none yet."""
+        """Return the events of a client that had the event with this id last, or none yet."""
         return self._shared.then(Behind(self, last_id))
 
     def opened(self, last_id: str | None) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
@@ -85,7 +85,7 @@ class Resumable(Openable, Generic[T]):
         return Taken(self._shared, partial(self._encoded_behind, last_id))
 
     def behind(self, last_id: str | None) -> InTurnBehind:
-        """Return where a client is that subscribes now."""
+        """Return the position of a client that subscribes now."""
         if last_id is None:
             run, number = self._latest
             return InTurnBehind(run, number, returning=False)
@@ -111,7 +111,7 @@ class Resumable(Openable, Generic[T]):
 
 @frozen
 class Behind(Stage[Numbered, Event]):
-    """Gives the events of one client, without those that it has had."""
+    """Emits the events of one client, without those that it has had."""
 
     stream: Resumable[Any]
     last_id: str | None
@@ -129,12 +129,12 @@ class InTurnBehind(Transform[Numbered, Event]):
 
     run: str
     had: int
-    """The number of the last event that it has had, in that run."""
+    """The number of its last event, in that run."""
     returning: bool = field(kw_only=True)
-    """Whether it is to be told of a gap."""
+    """Whether it gets a reset after a gap."""
 
     def apply(self, items: Iterator[Numbered]) -> Iterator[Event]:
-        """Give each event that is new, behind a reset where some are missing."""
+        """Yield each new event, after a reset if some are missing."""
         for run, number, event in items:
             if run != self.run or number > self.had + 1:
                 self.run, self.had = run, number - 1
@@ -145,7 +145,7 @@ class InTurnBehind(Transform[Numbered, Event]):
                 yield event
 
     def encoded(self, numbered: Numbered) -> Sequence[bytes]:
-        """Give what is sent for one event, in chunks; nothing if it is not new."""
+        """Return the chunks to send for one event. There are none if it is not new."""
         run, number, event = numbered
         if number == self.had + 1 and run == self.run:  # nearly always
             self.had = number

@@ -22,20 +22,20 @@ POLICY = 1008
 class StreamSocket:
     """Offer streams on a WebSocket, with demand, and read those that the client offers.
 
-    ``offers`` has a function for each name of a stream. It is called with what the client says for ``args``, a JSON
-    value, for each subscription, and returns a flow whose elements are JSON values or bytes. ``on_connect(connection)``
-    runs beside, for as long as the client is there. ``connection.read(name, args)`` is a flow of a stream that the
-    client offers. The protocol is on the page "The WebSocket protocol".
-    Demand: an element is asked for when the client has requested it, and sent then. A client that requests and does not
-    read stops the source too. It may want ``max_credit`` elements of a stream at a time.
+    ``offers`` has a function for each name of a stream. It is called for each subscription with the ``args`` of the
+    client, a JSON value. It returns a flow of JSON values or bytes. ``on_connect(connection)`` runs beside, as long as
+    the client is there. ``connection.read(name, args)`` returns a flow of a stream that the client offers. The protocol
+    is on the page "The WebSocket protocol".
+    Demand: an element is requested when the client has requested it, and then sent. A client that requests and does not
+    read stops the source too. It may request ``max_credit`` elements of a stream at a time.
     Cancel: when the client cancels or the connection ends, the flow is closed, and all cleanup has ended when the call returns. A client that
     takes longer than ``send_timeout`` seconds for a frame has stalled, which ends the connection.
-    Errors: a client hears that a stream has failed, and not why, unless the flow fails with StreamError. The failure
-    goes to ``hooks.on_error_dropped``. Frames that are none of the protocol, or longer than ``max_frame`` bytes, end
-    the connection. More than ``max_streams`` subscriptions at a time are refused. An exception that ``on_connect``
-    raises ends the connection, and is raised.
-    Security: a browser that says an Origin is let in from the same host, and from ``origins``, as in
-    "https://example.org". "*" lets all in.
+    Errors: a client learns that a stream has failed, and not why, unless the flow fails with StreamError. The failure
+    goes to ``hooks.on_error_dropped``. Invalid frames, and frames of more than ``max_frame`` bytes, end the connection.
+    More than ``max_streams`` subscriptions at a time are refused. An exception that ``on_connect`` raises ends the
+    connection, and is raised.
+    Security: a browser with an Origin may connect from the same host, and from ``origins``, such as
+    "https://example.org". "*" allows all.
 
     >>> from reactive_aio import Flow
     >>> from reactive_aio.web import StreamSocket
@@ -84,7 +84,7 @@ class StreamSocket:
                     await send({"type": "websocket.close", "code": code, "reason": reason})
 
     def _lets_in(self, scope: Scope) -> bool:
-        """Return whether the page of a browser may connect; what says no origin is no browser."""
+        """Return whether the page of a browser may connect. A client without an origin is not a browser."""
         headers: Any = scope["headers"]
         named = {name.lower(): bytes(value).decode("latin-1") for name, value in headers}
         origin = named.get(b"origin")
@@ -94,7 +94,7 @@ class StreamSocket:
         return host == named.get(b"host") != ""
 
     async def _served(self, receive: Receive, send: Send) -> tuple[int, str]:
-        """Serve until the end; return the code and the reason with which the connection is to be closed, 0 if it is."""
+        """Serve until the end. Return the code and the reason to close the connection with, or 0 if it is closed."""
 
         async def put(message: Message) -> None:
             kind = "text" if isinstance(message, str) else "bytes"
@@ -126,7 +126,7 @@ class StreamSocket:
 
 
 async def heard(connection: Connection, receive: Receive) -> tuple[int, str]:
-    """Hear a client until the end. Return how it is to be closed, as above."""
+    """Receive the frames of a client until the end. Return how to close the connection, as above."""
     try:
         await connection.greet()
         while True:
@@ -142,13 +142,13 @@ async def heard(connection: Connection, receive: Receive) -> tuple[int, str]:
 
 
 def check_offers(who: str, offers: Mapping[str, Callable[[Any], Flow[Any]]]) -> None:
-    """Refuse offers that are no functions."""
+    """Raise unless the offers are functions."""
     for name, offer in offers.items():
         check_function(f"{who}({name!r})", offer, "return a flow")
 
 
 def limits(who: str, max_frame: int, max_credit: int) -> Limits:
-    """Return what a side takes, from its arguments."""
+    """Return the limits of a side, from its arguments."""
     check_count(who, "max_frame", max_frame, SHORTEST)
     check_count(who, "max_credit", max_credit, 1)
     return Limits(min(max_frame, LARGEST), min(max_credit, LARGEST))

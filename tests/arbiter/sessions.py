@@ -63,7 +63,7 @@ class Sessions:
 
 
 def gives(*items: Any, error: BaseException | None = None) -> Callable[[Session], None]:
-    """Give the items and the end from inside the first request, all that were asked for or not."""
+    """Return a script that signals all items and the end from inside the first request."""
 
     def on_request(session: Session) -> None:
         session.next(*items)

@@ -270,7 +270,7 @@ class World:
         check(source.demand == self.demand or not exactly, f"lost: {account}")
 
     def situation(self) -> object:
-        """Give all that what follows depends on."""
+        """Return the whole state that the next moves depend on."""
         arbiter = self.chain.arbiter
         return (
             self.moves_left,
@@ -509,7 +509,7 @@ class ForgetsWhatWasProducedBeforeAnEmptySource(SubscriptionArbiter):
 
 
 def violation_of(arbiter_type: type[SubscriptionArbiter]) -> str:
-    """Give the shortest violation with its schedule, and see that it can be replayed."""
+    """Return the shortest violation with its schedule, and see that it can be replayed."""
     for moves in range(1, 8):
         try:
             explore_all(arbiter_type, moves)

@@ -205,7 +205,7 @@ class World:
                 pass
 
     def moves(self) -> Iterator[Move]:
-        """Give the moves of all threads that are not in the middle of one."""
+        """Yield the moves of all threads that are not in the middle of one."""
         if self.inlet is not None and UP not in self.on_stack:
             yield from self.moves_of_source()
         for thread, loop in self.loops.items():
@@ -330,7 +330,7 @@ class World:
         check((self.lifetime._held == 0) == over, f"{self.lifetime._held} holds are left")
 
     def situation(self) -> object:
-        """Give all that what follows depends on."""
+        """Return the whole state that the next moves depend on."""
         source = self.source
         return (
             self.moves_left,
@@ -347,7 +347,7 @@ IGNORED = {"context", "loop", "region", "run", "before", "inner", "receiver", "_
 
 
 def state_of(value: Any) -> object:
-    """Give the state of a region or of what it holds, by its attributes, for comparison with other runs."""
+    """Return the state of a region or of what it holds, by its attributes, for comparison with other runs."""
     if isinstance(value, RegionDriver | PushedInput):
         names = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ()) if name not in IGNORED]
         return tuple(

@@ -52,7 +52,7 @@ class Example:
         return {word: text for word, text in self.lines if len(word) == 1 and word != ">"}
 
     def said(self, word: str) -> str:
-        """Give what is said of something, or nothing."""
+        """Return what is said of something, or nothing."""
         return next((text for each, text in self.lines if each == word), "")
 
     @property
@@ -73,7 +73,7 @@ def _mark(text: str) -> tuple[float, float]:
 
 
 def parse(text: str, file: str = "") -> Iterator[Example]:
-    """Give the examples of a file."""
+    """Yield the examples of a file."""
     for block in re.split(r"\n(?=\S)", text.strip()):
         head, *lines = (line for line in block.splitlines() if line.strip())
         operator, _, call = head.partition(": ")
@@ -86,7 +86,7 @@ def _words(line: str) -> tuple[str, str]:
 
 
 def all_examples() -> list[Example]:
-    """Give the examples of all files."""
+    """Return the examples of all files."""
     return [
         example
         for path in sorted(FOLDER.glob("*.txt"))

@@ -74,7 +74,7 @@ class Gauge:
     subscriptions: list[Gauged] = field(factory=list[Any])
 
     def has_ended(self) -> bool:
-        """Tell whether a subscription has ended."""
+        """Return whether a subscription has ended."""
         return self.ended is not None
 
     def subscribe(self, subscriber: Subscriber[Any]) -> None:
@@ -164,14 +164,14 @@ class Gauged:
 
 
 def operators_of(flow: AnyFlow) -> list[Any]:
-    """Give the operators that a flow has of its own: its steps, behind its source if that is none of the gauges."""
+    """Return the operators that a flow has of its own: its steps, behind its source if that is none of the gauges."""
     source = flow.__nodes__.source.operator
     own = [] if isinstance(source, FromPublisher) and isinstance(source.publisher, Gauge) else [source]
     return [*own, *(step.operator for step in flow.__nodes__.steps)]
 
 
 def name_of(operator: Any) -> str:
-    """Give the name of the method that made an operator."""
+    """Return the name of the method that made an operator."""
     if isinstance(operator, str):
         return operator
     snake = "".join(f"_{c.lower()}" if c.isupper() else c for c in type(operator).__name__).lstrip("_")
@@ -180,7 +180,7 @@ def name_of(operator: Any) -> str:
 
 
 def read_by(flow: AnyFlow) -> Iterator[Gauge]:
-    """Give the gauges that a flow reads, in order."""
+    """Yield the gauges that a flow reads, in order."""
     yield from _gauges(flow)
     operator: Any = flow.__nodes__.source.operator
     for each in attrs.fields(type(operator)):
@@ -274,14 +274,14 @@ async def released(gauges: Iterable[Gauge], gives: float = math.inf) -> None:
 
 
 def alive(expected: float) -> int:
-    """Give how many counted elements there are; where they are too many, without those that wait for the collector."""
+    """Return the number of counted elements. If there are too many, the garbage is collected first."""
     if Counted.alive > expected:
         gc.collect()
     return Counted.alive
 
 
 def arguments_of(operator: Any) -> dict[str, Any]:
-    """Give the arguments that an operator keeps as a value."""
+    """Return the arguments that an operator keeps as a value."""
     fields = () if isinstance(operator, str) else attrs.fields(type(operator))
     arguments = {each.name.lstrip("_"): getattr(operator, each.name) for each in fields}
     if "ahead" in arguments:  # what pushed sources call prefetch is another thing
@@ -290,7 +290,7 @@ def arguments_of(operator: Any) -> dict[str, Any]:
 
 
 def evaluated(expression: str, arguments: Mapping[str, Any], d: float) -> float:
-    """Give what an expression of the traits comes to; an argument that is None is no bound."""
+    """Return what an expression of the traits comes to; an argument that is None is no bound."""
     functions = {"min": min, "max": max, "len": len, "range": range, "is_async": is_async}
     names = {name: UNBOUNDED if value is None else value for name, value in arguments.items()}
     demand = {"d": int(min(d, UNBOUNDED)), "unbounded": UNBOUNDED, "MISSING": MISSING}
@@ -299,7 +299,7 @@ def evaluated(expression: str, arguments: Mapping[str, Any], d: float) -> float:
 
 
 def declared(gauge: Gauge, d: float) -> tuple[float, float]:
-    """Give what the operators before a gauge say that they ask for, for a demand, and what they keep, all together."""
+    """Return the declared request of the operators before a gauge for a demand, and the elements that they keep."""
     kept = 0.0
     for operator in reversed(gauge.operators):
         traits, arguments = TRAITS[name_of(operator)], arguments_of(operator)

@@ -48,7 +48,7 @@ one partition after another.
 
 @cache
 def examples() -> dict[str, list[tuple[Example, Ran]]]:
-    """Give the examples by operator, as they are written and as they ran."""
+    """Return the examples by operator, as they are written and as they ran."""
     found: dict[str, list[tuple[Example, Ran]]] = {}
     for example in all_examples():
         found.setdefault(example.operator, []).append((example, ran(example)))
@@ -58,7 +58,7 @@ def examples() -> dict[str, list[tuple[Example, Ran]]]:
 
 
 def families() -> list[tuple[type, list[Operator]]]:
-    """Give the operators by family, those of the flow itself behind the others and before the ends."""
+    """Return the operators by family, those of the flow itself behind the others and before the ends."""
     found: dict[type, list[Operator]] = {}
     for each in sorted(operators(), key=lambda each: (each.is_end, each.family is Flow)):
         found.setdefault(each.family, []).append(each)
@@ -66,7 +66,7 @@ def families() -> list[tuple[type, list[Operator]]]:
 
 
 def place(operator: Operator) -> tuple[str, str]:
-    """Tell where an operator runs, by the flow of its example, and whether Spark's workers run it."""
+    """Return where an operator runs, by the flow of its example, and whether Spark's workers run it."""
     if operator.is_end:
         return "where it is awaited", "in parts" if "Spark" in operator.told.parts else ""
     flow = examples()[operator.name][0][1].flow
@@ -89,7 +89,7 @@ def place(operator: Operator) -> tuple[str, str]:
 
 
 def spark(stage: Stage[object, object]) -> str:
-    """Tell whether Spark's workers run a stage."""
+    """Return whether Spark's workers run a stage."""
     if not stage.needs_whole_stream:
         return "in the workers"
     if isinstance(stage, InTurn):
@@ -100,7 +100,7 @@ def spark(stage: Stage[object, object]) -> str:
 
 
 def row(cells: Iterable[str]) -> str:
-    """Give a row of a table."""
+    """Return a row of a table."""
     return f"| {' | '.join(each.replace('|', chr(92) + '|') for each in cells)} |\n"
 
 
@@ -115,7 +115,7 @@ def link(operator: Operator) -> str:
 
 
 def semantics(family: list[Operator]) -> str:
-    """Give the table of what the operators of a family do."""
+    """Return the table of what the operators of a family do."""
     table = row(["", "asks", "keeps", "completes", "a failure", "runs", "Spark"]) + row(["---"] * 7)
     for each in family:
         traits = each.traits
@@ -131,7 +131,7 @@ def semantics(family: list[Operator]) -> str:
 
 
 def names() -> str:
-    """Give the table of the names in other libraries."""
+    """Return the table of the names in other libraries."""
     table = row(["", *PEERS]) + row(["---"] * (len(PEERS) + 1))
     for each in operators():
         told = each.peers
@@ -140,7 +140,7 @@ def names() -> str:
 
 
 def pictures_of(operator: Operator) -> dict[str, str]:
-    """Give the diagrams of an operator, by the names of their files."""
+    """Return the diagrams of an operator, by the names of their files."""
     name = operator.name.strip("_")
     return {
         f"{name}{f'_{number}' if number > 1 else ''}.svg": picture(run)
@@ -149,7 +149,7 @@ def pictures_of(operator: Operator) -> dict[str, str]:
 
 
 def section(operator: Operator) -> str:
-    """Give the section of an operator."""
+    """Return the section of an operator."""
     told = operator.told
     lines = [f"### {operator.name}", "", f"`{signature(operator.name)}`", "", single(told.sentence), ""]
     lines += [single(told.details), ""] if told.details else []
@@ -166,7 +166,7 @@ def section(operator: Operator) -> str:
 
 
 def signature(name: str) -> str:
-    """Give the call of a method, with its parameters and their defaults and without types."""
+    """Return the call of a method, with its parameters and their defaults and without types."""
     method = getattr(Flow, name)
     owner = "Flow" if inspect.ismethod(method) else "flow"
     found = inspect.signature(getattr(method, "__func__", method))
@@ -176,12 +176,12 @@ def signature(name: str) -> str:
 
 
 def single(text: str) -> str:
-    """Give the text of a docstring in the quotes of Markdown."""
+    """Return the text of a docstring in the quotes of Markdown."""
     return text.replace("``", "`")
 
 
 def helper(kind: type, methods: Iterable[str] = ()) -> str:
-    """Give the section of a class that operators take or return, with its methods."""
+    """Return the section of a class that operators take or return, with its methods."""
     lines = [f"## {kind.__name__}", "", *described(kind)]
     for name in methods:
         lines += [f"### {kind.__name__}.{name}", "", *described(vars(kind)[name])]
@@ -189,7 +189,7 @@ def helper(kind: type, methods: Iterable[str] = ()) -> str:
 
 
 def described(documented: object) -> list[str]:
-    """Give the docstring of a class or a method, without its example, in lines of Markdown."""
+    """Return the docstring of a class or a method, without its example, in lines of Markdown."""
     told = read(inspect.getdoc(documented) or "")
     lines = [single(told.sentence), ""] + ([single(told.details), ""] if told.details else [])
     lines += [f"- **{head}**: {single(text)}" for head, text in told.parts.items()]
@@ -198,12 +198,12 @@ def described(documented: object) -> list[str]:
 
 
 def public_methods(kind: type) -> list[str]:
-    """Give the names of the methods that a class defines for its users."""
+    """Return the names of the methods that a class defines for its users."""
     return [name for name, value in vars(kind).items() if inspect.isfunction(value) and not name.startswith("_")]
 
 
 def page() -> str:
-    """Give the whole page."""
+    """Return the whole page."""
     text = HEAD + "\n" + "".join(map(contents, families()))
     text += "- What they take and give: [`KeyedFlow`](#keyedflow), [`Backoff`](#backoff)\n"
     for family, members in families():
@@ -213,19 +213,19 @@ def page() -> str:
 
 
 def contents(family: tuple[type, list[Operator]]) -> str:
-    """Give the line of a family in the contents."""
+    """Return the line of a family in the contents."""
     return f"- {heading(family[0])}: {', '.join(map(link, family[1]))}\n"
 
 
 def heading(family: type) -> str:
-    """Give the heading of a family: what its docstring begins with."""
+    """Return the heading of a family: what its docstring begins with."""
     first = re.split(r"[.:]", inspect.getdoc(family) or "")[0]
     return "Operators of one's own" if family is Flow else first
 
 
 @cache
 def pictures() -> dict[str, str]:
-    """Give all diagrams, by the names of their files."""
+    """Return all diagrams, by the names of their files."""
     return {file: text for each in operators() for file, text in pictures_of(each).items()}
 
 

@@ -42,7 +42,7 @@ DARK: Final = {
 
 
 def colours(of: Mapping[str, Any]) -> str:
-    """Give the rules that depend on whether the page is light or dark."""
+    """Return the rules that depend on whether the page is light or dark."""
     marbles = "".join(f".m{n}{{fill:{fill};stroke:{stroke}}}" for n, (fill, stroke) in of["marbles"].items())
     return (
         "text{{fill:{ink}}}.paper{{fill:{paper}}}.n,.t{{fill:{soft}}}.q,.u{{fill:{ask}}}.x{{fill:{bad}}}.z{{stroke:{bad}}}"
@@ -70,13 +70,13 @@ class Row:
         self.things.append((at, wide, draw))
 
     def unit(self) -> float:
-        """Give the width of a second that leaves room for all."""
+        """Return the width of a second that leaves room for all."""
         groups = [(at, [wide for _, wide, _ in things]) for at, things in self._groups()]
         room = [(_reach(wide) + after[0] / 2 + 6) / (later - at) for (at, wide), (later, after) in pairwise(groups)]
         return max(room, default=0.0)
 
     def drawn(self, x: Callable[[float], float]) -> Iterator[tuple[float, str]]:
-        """Give each thing where it stands, with how far it reaches."""
+        """Yield each thing where it stands, with how far it reaches."""
         for at, things in self._groups():
             middle, before = x(at), 0.0
             for _, wide, draw in things:
@@ -90,19 +90,19 @@ class Row:
 
 
 def _reach(widths: list[float]) -> float:
-    """Give how far things of one time reach to the right of it."""
+    """Return how far things of one time reach to the right of it."""
     return sum(map(_step, [0.0, *widths], widths)) + widths[-1] / 2
 
 
 def _step(before: float, wide: float) -> float:
-    """Give the way from one thing to another of the same time; circles overlap, to be seen as one moment."""
+    """Return the way from one thing to another of the same time; circles overlap, to be seen as one moment."""
     if not before:
         return 0.0
     return 1.5 * RADIUS if before == wide == 2 * RADIUS else (before + wide) / 2 + 3
 
 
 def element(text: str, kind: int) -> tuple[float, Callable[[float, float], str]]:
-    """Give a marble, which is a circle where its text is short: its width, and how it is drawn."""
+    """Return a marble, which is a circle where its text is short: its width, and how it is drawn."""
     wide = max(2 * RADIUS, len(text) * CHAR + 14)
 
     def draw(x: float, y: float) -> str:
@@ -120,7 +120,7 @@ def complete(x: float, y: float) -> str:
 
 
 def failure(error: BaseException) -> Callable[[float, float], str]:
-    """Give the mark of a failure, with its name if it is not that of the marbles."""
+    """Return the mark of a failure, with its name if it is not that of the marbles."""
     name = "" if isinstance(error, MarbleError) else type(error).__name__
 
     def draw(x: float, y: float) -> str:
@@ -131,7 +131,7 @@ def failure(error: BaseException) -> Callable[[float, float], str]:
 
 
 def _missed(lane: Lane, would: str) -> Iterator[tuple[float, str]]:
-    """Give what a lane in marbles would have given, had it not been cancelled; its clock starts with the first demand."""
+    """Yield what a lane in marbles would have emitted without the cancel. Its clock starts with the first demand."""
     start = next((at for at, n in lane.asked if n), None)
     if start is not None and lane.cancelled is not None:
         yield from (
@@ -140,7 +140,7 @@ def _missed(lane: Lane, would: str) -> Iterator[tuple[float, str]]:
 
 
 def asked(n: float) -> tuple[float, Callable[[float, float], str]]:
-    """Give the mark of a request, or with 0 that of a cancel."""
+    """Return the mark of a request, or with 0 that of a cancel."""
     text = "cancel" if not n else "∞" if n == float("inf") else f"{n:g}"
     sign, kind = ("", "x") if not n else ("u", "q")
 

@@ -22,12 +22,12 @@ FILE = Path(__file__).with_name("on_spark.txt")
 
 
 def recorded_examples() -> list[Example]:
-    """Give the examples, as they are recorded."""
+    """Return the examples, as they are recorded."""
     return [*parse(FILE.read_text(encoding="utf-8"), FILE.name)]
 
 
 def drawn(example: Example) -> Ran:
-    """Give the run that an example records, for its picture."""
+    """Return the run that an example records, for its picture."""
     meaning = dict(each.split(" = ", 1) for each in example.said("where").split("; ") if each)
     flows = {name: [_lane(text, example.said("asked"), {})] for name, text in example.flows.items()}
     result = _lane(example.said("given"), example.said("wanted"), meaning)

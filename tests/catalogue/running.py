@@ -75,7 +75,7 @@ class Lane:
 
 
 def clock() -> float:
-    """Give the seconds since the start, where the clock of the loop begins at 0."""
+    """Return the seconds since the start, where the clock of the loop begins at 0."""
     return round(asyncio.get_running_loop().time(), 6)
 
 
@@ -149,18 +149,18 @@ class Ran:
 
 
 async def slow(n: int) -> int:
-    """Give ``n``, after as many seconds."""
+    """Return ``n``, after as many seconds."""
     await asyncio.sleep(n)
     return n
 
 
 def attempts(*flows: Flow[Any]) -> Flow[Any]:
-    """Give a flow that is another at each subscription."""
+    """Return a flow that is another at each subscription."""
     return Flow.defer(iter(flows).__next__)
 
 
 async def ticks(n: int) -> AsyncIterator[int]:
-    """Give so many numbers, two seconds apart."""
+    """Yield so many numbers, two seconds apart."""
     for each in range(n):
         await asyncio.sleep(2)
         yield each
@@ -183,12 +183,12 @@ def ringing(emitter: Emitter[int]) -> None:
 
 @define(eq=False)
 class Shop:
-    """Gives what is asked of seven numbers, a second later."""
+    """Returns the requested numbers of seven, a second later."""
 
     at: int = 0
 
     async def fetch(self, n: int) -> range:
-        """Give the next."""
+        """Return the next elements."""
         await asyncio.sleep(1)
         if self.at == 7:
             raise StopAsyncIteration
@@ -209,7 +209,7 @@ async def shop() -> AsyncGenerator[Shop]:
 
 
 def parse(item: Any, sink: SynchronousSink[int]) -> None:
-    """Give ten times each number to the sink, and complete at a dot."""
+    """Pass ten times each number to the sink, and complete at a dot."""
     if item == ".":
         sink.complete()
     elif isinstance(item, int):
@@ -296,21 +296,21 @@ class Recording:
             notes.append((clock(), ",".join(signs) or "!"))
 
     def whole(self, flow: Flow[Any] | None, call: str) -> Ran:
-        """Give what came of it."""
+        """Return the result of the run."""
         lanes = {name: each.lanes for name, each in self.watched.items()}
         done = Ran(self.example, lanes, self.listening.lane, self.told, self.lost, flow, call)
         return evolve(done, example=evolve(self.example, lines=tuple(written(done, self.letters))))
 
 
 def namespace() -> dict[str, Any]:
-    """Give what examples may name, beside their flows."""
+    """Return what examples may name, beside their flows."""
     exported = {name: getattr(reactive_aio, name) for name in dir(reactive_aio) if name[0].isupper()}
     modules = {"schedulers": schedulers, "functools": functools, "operator": operator, "asyncio": asyncio}
     return vars(builtins) | exported | modules | HELPERS
 
 
 def _where(example: Example) -> dict[str, Any]:
-    """Give the elements that letters stand for, as far as they are needed to run."""
+    """Return the elements that letters stand for, as far as they are needed to run."""
     return {
         name: eval(text, namespace())
         for name, _, text in (each.partition(" = ") for each in example.said("let").split("; ") if each)
@@ -353,7 +353,7 @@ async def _await(end: Awaitable[Any], result: Lane) -> None:
 
 
 def _sign(item: Any, letters: dict[str, str]) -> str:
-    """Give the sign of an element: itself, or a letter from now on."""
+    """Return the sign of an element: itself, or a letter from now on."""
     if len(text := str(item)) == 1:
         return text
     shown = label(item)
@@ -382,7 +382,7 @@ def label(item: Any) -> str:
 
 
 def written(whole: Ran, letters: dict[str, str]) -> list[tuple[str, str]]:
-    """Give the lines of the example as the run writes them."""
+    """Return the lines of the example as the run writes them."""
     lines: list[tuple[str, str]] = []
     example, result = whole.example, whole.result
     for word, text in example.lines:

@@ -191,7 +191,7 @@ def test_an_example_asks_for_what_is_declared_in_the_arguments_of_the_method(exa
 
 
 def called_with(example: Example) -> dict[str, Any] | None:
-    """Give the arguments of the call of an example, by their names; None where it calls more than its method."""
+    """Return the arguments of the call of an example, by their names; None where it calls more than its method."""
     call = ast.parse(example.call, mode="eval").body
     method = inspect.getattr_static(Flow, example.operator)
     if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == example.operator):

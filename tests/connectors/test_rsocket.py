@@ -197,7 +197,7 @@ async def test_a_flow_goes_to_the_other_side_as_it_asks() -> None:
 
 @asynccontextmanager
 async def channel() -> AsyncGenerator[tuple[Wire, Wire, Flow[bytes]]]:
-    """Give what the service and the client hear, and the answers to the numbers that the client sends."""
+    """Yield what the service and the client hear, and the answers to the numbers that the client sends."""
     there, here = Wire(), Wire()
     async with (
         asyncio.timeout(PATIENCE),

@@ -19,7 +19,7 @@ WAITS = "import sys; print('begun', flush=True); sys.stdin.read(); sys.exit(3)"
 
 
 def told(error: BaseException) -> str:
-    """Give all that can be read of an error: its traceback with notes and causes, and what a debugger shows."""
+    """Return all that can be read of an error: its traceback with notes and causes, and what a debugger shows."""
     return "".join(traceback.format_exception(error)) + repr(error)
 
 

@@ -79,7 +79,7 @@ class Ends:
 
 @define(eq=False)
 class Source:
-    """Gives the same without an end, and counts."""
+    """Emits the same element without an end, and counts."""
 
     item: Any
     size: int = 1
@@ -213,7 +213,7 @@ async def both_pipes(_: Path) -> AsyncGenerator[Ends]:
 
 @asynccontextmanager
 async def named_pipe(folder: Path) -> AsyncGenerator[tuple[str, int]]:
-    """Give the path, and both ends of it in one descriptor."""
+    """Yield the path, and both ends of it in one descriptor."""
     path = str(folder / "pipe")
     os.mkfifo(path)
     pipe = os.open(path, os.O_RDWR | os.O_NONBLOCK)
@@ -239,7 +239,7 @@ class Filling:
 
 @asynccontextmanager
 async def filled(folder: Path) -> AsyncGenerator[tuple[str, Filling]]:
-    """Give the path of a pipe that is filled as soon as there is room."""
+    """Yield the path of a pipe that is filled as soon as there is room."""
     async with named_pipe(folder) as (path, pipe):
         filling = Filling(pipe)
         loop = asyncio.get_running_loop()

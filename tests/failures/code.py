@@ -19,7 +19,7 @@ class UpstreamError(Exception):
 
 
 def nothing(*_: Any) -> Any:
-    """Give nothing."""
+    """Return nothing."""
 
 
 @define(eq=False)
@@ -44,7 +44,7 @@ class Code:
             raise self.error
 
     def calls(self, gives: Callable[..., Any] = nothing) -> Callable[..., Any]:
-        """Give a function that raises, or else does what ``gives`` does."""
+        """Return a function that raises, or else does what ``gives`` does."""
 
         def function(*args: Any) -> Any:
             self.trip()
@@ -53,7 +53,7 @@ class Code:
         return function
 
     def awaits(self, gives: Callable[..., Any] = nothing, *, waits: bool = False) -> Callable[..., Awaitable[Any]]:
-        """Give an async function that raises, or else does what ``gives`` does, or ``waits`` in an endless cell."""
+        """Return an async function that raises, or else does what ``gives`` does, or ``waits`` in an endless cell."""
 
         async def function(*args: Any) -> Any:
             await asyncio.sleep(0)
@@ -65,18 +65,18 @@ class Code:
         return function
 
     def numbers(self, *items: Any) -> AnyFlow:
-        """Give a source of some elements, by default 0, 1, 2."""
+        """Return a source of some elements, by default 0, 1, 2."""
         flow: AnyFlow = Flow.of(*(items or (0, 1, 2)))
         return self.before(flow.concat(Flow.never()) if self.endless else flow)
 
     def failing(self) -> AnyFlow:
-        """Give a source that fails, with an error that is no matter here; one that waits in an endless cell."""
+        """Return a source that fails, with an error that does not matter here. In an endless cell it waits."""
         if self.endless:
             return self.before(Flow.of(0).concat(Flow.never()))
         return self.before(Flow.of(0).concat(Flow.error(self.first)))
 
     def failed(self) -> AnyFlow:
-        """Give a source that fails at once."""
+        """Return a source that fails at once."""
         return self.before(Flow.never() if self.endless else Flow.error(self.first))
 
     def fails(self, *_: Any) -> Any:

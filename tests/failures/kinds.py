@@ -81,7 +81,7 @@ KINDS: Final[dict[str, Callable[[], BaseException]]] = {
 
 
 def shown(error: object) -> str:
-    """Tell of an error that may have no repr."""
+    """Return the text of an error that may have no repr."""
     try:
         return repr(error)[:90]
     except BaseException as broken:
@@ -89,7 +89,7 @@ def shown(error: object) -> str:
 
 
 def stands_for(arrived: object, raised: BaseException) -> bool:
-    """Tell whether what has arrived is what was raised, or what stands for it by the rule."""
+    """Return whether what has arrived is what was raised, or what stands for it by the rule."""
     if isinstance(raised, asyncio.CancelledError):
         return arrived is raised or (isinstance(arrived, SourceCancelledError) and arrived.__cause__ is raised)
     if isinstance(raised, (StopIteration, StopAsyncIteration)):

@@ -93,7 +93,7 @@ class Passing(Stage[Any, Any]):
             yield item
 
     def finish(self) -> Iterator[Any]:
-        """Give nothing more."""
+        """Return nothing more."""
         self._go("finish")
         return iter(())
 
@@ -102,7 +102,7 @@ class Passing(Stage[Any, Any]):
         self._go("close")
 
     def transform(self) -> Passing:
-        """Give the stage itself."""
+        """Return the stage itself."""
         self._go("transform")
         return self
 
@@ -113,7 +113,7 @@ class BadRandom(random.Random):
     code: Code
 
     def random(self) -> float:
-        """Give a number."""
+        """Return a number."""
         self.code.trip()
         return 0.5
 
@@ -131,7 +131,7 @@ def by_function(method: str, parameter: str, apply: Callable[..., AnyFlow], give
 
 
 async def identity(item: Any) -> Any:
-    """Give the element, a turn later."""
+    """Return the element, a turn later."""
     await asyncio.sleep(0)
     return item
 

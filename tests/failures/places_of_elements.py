@@ -13,7 +13,7 @@ from tests.failures.places import end, flow, identity
 
 
 def elements(code: Code, bad: str, *, truth: bool = True) -> AnyFlow:
-    """Give a source of elements with one bad method."""
+    """Return a source of elements with one bad method."""
     return code.numbers(*(Element(code, bad, value, truth) for value in (0, 0, 1)))
 
 

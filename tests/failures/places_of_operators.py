@@ -34,7 +34,7 @@ class Passing(Stage[Any, Any]):
             yield item
 
     def finish(self) -> Iterator[Any]:
-        """Give nothing more."""
+        """Return nothing more."""
         self._go("finish")
         return iter(())
 
@@ -43,7 +43,7 @@ class Passing(Stage[Any, Any]):
         self._go("close")
 
     def transform(self) -> Passing:
-        """Give the stage itself."""
+        """Return the stage itself."""
         self._go("transform")
         return self
 
@@ -54,7 +54,7 @@ class BadRandom(random.Random):
     code: Code
 
     def random(self) -> float:
-        """Give a number."""
+        """Return a number."""
         self.code.trip()
         return 0.5
 
@@ -211,7 +211,7 @@ for method in ("flat_map", "concat_map", "concat_map_eager", "switch_map", "exha
 
 
 def beside(method: str) -> AnyFlow:
-    """Give a flow for an operator that reads others beside it."""
+    """Return a flow for an operator that reads others beside it."""
     if method == "race":
         return Flow.never()
     return Flow.range(9) if method in {"zip", "combine_latest"} else Flow.empty()
@@ -322,7 +322,7 @@ flow("do_on_discard", "fn", lambda code: discarding(code).do_on_discard(code.cal
 
 
 def discarding(code: Code) -> AnyFlow:
-    """Give a flow that discards an element, and fails."""
+    """Return a flow that discards an element, and fails."""
     return code.failing().buffer(2)
 
 

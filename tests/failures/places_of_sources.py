@@ -129,7 +129,7 @@ class Client:
         await self._go("__aexit__")
 
     async def fetch(self, n: int) -> list[int]:
-        """Give the next element."""
+        """Return the next element."""
         await self._go("fetch")
         if not self.left:
             raise StopAsyncIteration
@@ -173,7 +173,7 @@ for method in ("close", "__aexit__"):
 
 
 def blocking(code: Code) -> AnyFlow:
-    """Give the flow of a function that makes a generator with a ``finally`` that raises."""
+    """Return the flow of a function that makes a generator with a ``finally`` that raises."""
     return Flow.from_blocking(lambda: code.generator(finally_=True))
 
 
@@ -217,7 +217,7 @@ async def emit_and_clean_up(code: Code, emit: Callable[[int], Awaitable[None]]) 
 
 
 def creating(code: Code, produce: Callable[[Code, Any], Awaitable[None]]) -> AnyFlow:
-    """Give the flow of a producer."""
+    """Return the flow of a producer."""
 
     async def producer(emit: Any) -> None:
         await produce(code, emit)
@@ -230,12 +230,12 @@ flow("create", "producer's finally", lambda code: creating(code, emit_and_clean_
 
 
 def of_generator(code: Code) -> AnyFlow:
-    """Give the flow of a generator with a ``finally`` that raises."""
+    """Return the flow of a generator with a ``finally`` that raises."""
     return Flow.from_iterable(code.generator(finally_=True))
 
 
 def iterating(bad: str) -> Callable[[Code], AnyFlow]:
-    """Give the flow of an iterable that raises in one method."""
+    """Return the flow of an iterable that raises in one method."""
     return lambda code: Flow.from_iterable(Items(code, bad))
 
 
@@ -313,7 +313,7 @@ for method in ("subscribe", "request", "cancel"):
 
 
 def using(code: Code, kind: Any, bad: str) -> AnyFlow:
-    """Give a flow that holds a resource."""
+    """Return a flow that holds a resource."""
     return Flow.using(lambda: kind(code, bad), lambda _: code.numbers())
 
 

@@ -51,7 +51,7 @@ class Operator:
 
 
 def taken(items: Callable[[], Iterator[Any]], _: Fn, n: int) -> Iterator[Any]:
-    """Give the first elements, and look at no other."""
+    """Yield the first elements, and look at no other."""
     if n:
         for at, item in enumerate(items(), 1):
             yield item
@@ -67,7 +67,7 @@ def skipped(items: Callable[[], Iterator[Any]], _: Fn, n: int) -> Iterator[Any]:
 
 
 def scanned(items: Callable[[], Iterator[Any]], fn: Fn, n: int) -> Iterator[Any]:
-    """Give each total, from the first one on."""
+    """Yield each total, from the first one on."""
     total: Any = n
     yield total
     for item in items():
@@ -76,13 +76,13 @@ def scanned(items: Callable[[], Iterator[Any]], fn: Fn, n: int) -> Iterator[Any]
 
 
 def flattened(items: Callable[[], Iterator[Any]], fn: Fn, _: int) -> Iterator[Any]:
-    """Give the elements of what is made of each element."""
+    """Yield the elements of what is made of each element."""
     for item in items():
         yield from fn(item)
 
 
 def buffered(items: Callable[[], Iterator[Any]], _: Fn, n: int) -> Iterator[Any]:
-    """Give elements in tuples."""
+    """Yield elements in tuples."""
     kept: list[Any] = []
     for item in items():
         kept.append(item)
@@ -104,7 +104,7 @@ def changed(items: Callable[[], Iterator[Any]], fn: Fn, _: int) -> Iterator[Any]
 
 
 def taken_while(items: Callable[[], Iterator[Any]], fn: Fn, _: int) -> Iterator[Any]:
-    """Give elements as long as the function agrees."""
+    """Yield elements as long as the function agrees."""
     for item in items():
         if not fn(item):
             return
@@ -124,7 +124,7 @@ def retried(items: Callable[[], Iterator[Any]], _: Fn, n: int) -> Iterator[Any]:
 
 
 def returned(items: Callable[[], Iterator[Any]], _: Fn, n: int) -> Iterator[Any]:
-    """Give an element instead of a failure."""
+    """Yield an element instead of a failure."""
     try:
         yield from items()
     except OracleError:
@@ -132,7 +132,7 @@ def returned(items: Callable[[], Iterator[Any]], _: Fn, n: int) -> Iterator[Any]
 
 
 def resumed(items: Callable[[], Iterator[Any]], fn: Fn, n: int) -> Iterator[Any]:
-    """Give other elements instead of a failure."""
+    """Yield other elements instead of a failure."""
     try:
         yield from items()
     except OracleError:
@@ -140,7 +140,7 @@ def resumed(items: Callable[[], Iterator[Any]], fn: Fn, n: int) -> Iterator[Any]
 
 
 def or_default(items: Callable[[], Iterator[Any]], _: Fn, n: int) -> Iterator[Any]:
-    """Give an element instead of none."""
+    """Yield an element instead of none."""
     empty = True
     for item in items():
         empty = False
@@ -150,23 +150,23 @@ def or_default(items: Callable[[], Iterator[Any]], _: Fn, n: int) -> Iterator[An
 
 
 def mapped(items: Callable[[], Iterator[Any]], fn: Fn, _: int) -> Iterator[Any]:
-    """Give what the function makes of each."""
+    """Return what the function makes of each."""
     return map(fn, items())
 
 
 def filtered(items: Callable[[], Iterator[Any]], fn: Fn, _: int) -> Iterator[Any]:
-    """Give the elements for which the function is true."""
+    """Return the elements for which the function is true."""
     return filter(fn, items())
 
 
 def before(items: Callable[[], Iterator[Any]], _: Fn, n: int) -> Iterator[Any]:
-    """Give some elements first."""
+    """Yield some elements first."""
     yield from (n, n + 1)
     yield from items()
 
 
 def behind(items: Callable[[], Iterator[Any]], _: Fn, n: int) -> Iterator[Any]:
-    """Give some elements last."""
+    """Yield some elements last."""
     yield from items()
     yield from (n, n + 1)
 
@@ -413,7 +413,7 @@ class Expected:
 
 
 def plain_source(program: Program, *, fails: bool) -> Iterator[Any]:
-    """Give the elements, and fail where the program does."""
+    """Yield the elements, and fail where the program does."""
     for at, item in enumerate(program.items):
         if fails and program.fails_in == -1 and at == program.fails_at:
             raise program.fails_with
@@ -423,7 +423,7 @@ def plain_source(program: Program, *, fails: bool) -> Iterator[Any]:
 
 
 def plain_chain(program: Program, functions: list[Fn], *, fails: bool) -> Iterator[Any]:
-    """Give the elements that leave the last operator."""
+    """Return the elements that leave the last operator."""
 
     def source() -> Iterator[Any]:
         return plain_source(program, fails=fails)
@@ -440,7 +440,7 @@ def chained(step: Step, items: Callable[[], Iterator[Any]], fn: Fn) -> Callable[
 
 
 def poison(program: Program) -> Any:
-    """Give the argument for which the function that fails does so: one that comes there if nothing fails, or nothing."""
+    """Return the argument for which the failing function fails: one that it gets in a run without failures, or None."""
     if program.fails_in is None or program.fails_in < 0:
         return None
     seen: list[Any] = []
@@ -458,7 +458,7 @@ def poison(program: Program) -> Any:
 
 
 def functions_of(program: Program, bad: Any, fail: Callable[[], None]) -> list[Fn]:
-    """Give the functions of a program. One of them fails for a certain argument."""
+    """Return the functions of a program. One of them fails for a certain argument."""
     return [
         failing(step.operator.calls or no_function, bad, fail)
         if at == program.fails_in

@@ -155,7 +155,7 @@ class Leaks:
             await asyncio.sleep(0.001)
 
     async def told(self, bench: Bench) -> list[str]:
-        """Tell what is left, when all has come to rest."""
+        """Return what is left when all has come to rest."""
         try:
             await settle(within=max(1.0, bench.patience))
         except TimeoutError as error:

@@ -55,7 +55,7 @@ class Raising:
 
 
 def subscriber(bad: str, around: Callable[[AnyFlow], AnyFlow]) -> Check:
-    """Give the check of a subscriber that raises: the hook gets the error, and the subscriber gets no more signals."""
+    """Return the check of a subscriber that raises. The hook gets the error, and the subscriber no more signals."""
 
     async def check(code: Code, bench: Bench, dropped: list[BaseException]) -> list[str]:
         raising = Raising(code, bad, asyncio.Event())
@@ -80,7 +80,7 @@ async def quiet(code: Code) -> Any:
 
 
 def told_once(dropped: list[BaseException], code: Code) -> list[str]:
-    """Tell what is wrong unless the hook was told once, of what was raised."""
+    """Return what is wrong unless the hook was told once, of what was raised."""
     told = ", ".join(map(shown, dropped))
     return (
         []
@@ -105,7 +105,7 @@ def test_an_exception_of_a_subscriber_goes_to_the_hook_once() -> None:
 
 
 def failing_hook(end: str, around: Callable[[AnyFlow], AnyFlow]) -> Check:
-    """Give the check of a hook that raises itself: the flow goes on, and the loop's exception handler gets the error."""
+    """Return the check of a hook that raises. The flow goes on, and the loop's exception handler gets the error."""
 
     async def check(code: Code, bench: Bench, dropped: list[BaseException]) -> list[str]:
         second = ValueError("for the hook")
@@ -139,7 +139,7 @@ async def cleaned_badly(error: BaseException) -> Any:
 
 
 def failing_discard(end: str, around: Callable[[AnyFlow], AnyFlow]) -> Check:
-    """Give the check of a hook for elements that raises: the other hook gets the error, and the flow fails as before."""
+    """Return the check of an element hook that raises. The other hook gets the error, and the flow fails as before."""
 
     async def check(code: Code, bench: Bench, dropped: list[BaseException]) -> list[str]:
         with hooks.using(on_discard=code.calls()):

@@ -38,7 +38,7 @@ async def numbers(code: Code) -> Any:
 
 
 def source(code: Code) -> Flow[Any]:
-    """Give a source that is to be cleaned up."""
+    """Return a source that is to be cleaned up."""
     return Flow.from_async_iterable(numbers(code))
 
 
@@ -89,7 +89,7 @@ def expect(code: Code, raised: BaseException | None) -> None:
 
 
 def run_aside(run: Callable[[], object]) -> BaseException | None:
-    """Give what something raises, run on a thread, where it may hang."""
+    """Return what something raises, run on a thread, where it may hang."""
     raised: list[BaseException | None] = []
 
     def work() -> None:

@@ -33,7 +33,7 @@ def none_wrong(cells: Iterable[PlaceCell]) -> None:
 
 
 def rotated(options: Sequence[T], times: int, rng: random.Random) -> list[T]:
-    """Give a number of options, by chance, each as often as any other."""
+    """Return a number of options, by chance, each as often as any other."""
     given: list[T] = []
     while len(given) < times:
         given += rng.sample(options, len(options))
@@ -41,7 +41,7 @@ def rotated(options: Sequence[T], times: int, rng: random.Random) -> list[T]:
 
 
 def mixed(places: Iterable[Place], ends: Sequence[str], situation: str, part: Part = None) -> Iterator[PlaceCell]:
-    """Give every place with every kind, each with an end, a placement and a loop by chance; or all of them, in a part."""
+    """Yield every place with every kind, with a random end, placement and loop. A part has all of them."""
     rng = random.Random(situation)
     for place in places:
         if part is not None:

@@ -61,7 +61,7 @@ class NotUnpicklable(Unpicklable):
 
 
 def arrived(name: str, error: BaseException | None) -> bool:
-    """Tell whether an error of the kind has arrived, or what stands for it."""
+    """Return whether an error of the kind has arrived, or what stands for it."""
     made = KINDS[name]()
     if isinstance(made, asyncio.CancelledError):
         return isinstance(error, SourceCancelledError)
@@ -71,7 +71,7 @@ def arrived(name: str, error: BaseException | None) -> bool:
 
 
 async def outcome(flow: Flow[Any]) -> BaseException | None:
-    """Give what the end raises, within the limit."""
+    """Return what the end raises, within the limit."""
 
     async def run() -> BaseException | None:
         try:

@@ -67,7 +67,7 @@ class Run:
     # -- sources
 
     def source(self) -> AnyFlow:
-        """Give the source of the program."""
+        """Return the source of the program."""
         makers: dict[str, Callable[[], AnyFlow]] = {
             "iterable": lambda: Flow.from_iterable(Listed(self)),
             "generator": lambda: Flow.defer(lambda: Flow.from_iterable(self.generator())),
@@ -176,7 +176,7 @@ class Link:
         self.sending = False
 
     def finish(self, signal: Callable[[], None]) -> None:
-        """Tell of the end, and not stop there if it is that kind of publisher."""
+        """Signal the end. Some publishers go on after it."""
         self.over = True
         signal()
         if self.run.program.flaw == "goes on after the end":
@@ -298,7 +298,7 @@ class Judge:
     dropped: list[BaseException]
 
     def wrong(self) -> list[str]:
-        """Tell what is wrong."""
+        """Return what is wrong."""
         if self.program.cancel_at is not None and isinstance(self.error, asyncio.CancelledError):
             if (
                 self.program.fails_in == -2
@@ -384,7 +384,7 @@ class Judge:
 
 
 def blocks() -> Iterator[Any]:
-    """Give the seeds of each test."""
+    """Yield the seeds of each test."""
     if SEED is not None:
         yield pytest.param(range(int(SEED), int(SEED) + 1), id=SEED)
         return

@@ -171,7 +171,7 @@ STEPS: Final[dict[tuple[str, int, bool], int]] = {}
 
 
 def cells(entry: Entry, end: int, apart: bool, turns: Iterator[int]) -> Iterator[EntryCell]:
-    """Give a cell for each step: of each kind on each loop, or of the one whose turn it is."""
+    """Yield a cell for each step: of each kind on each loop, or of the one whose turn it is."""
     for step in range(1, STEPS.get((str(entry), end, apart), 0) + 1):
         turn = next(turns)
         kinds = ALL_KINDS if WHOLE else [ALL_KINDS[turn % len(ALL_KINDS)]]

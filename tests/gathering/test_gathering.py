@@ -269,7 +269,7 @@ async def test_the_first_failure_ends_the_whole_and_all_others_are_cancelled() -
 
 async def test_what_cannot_be_subscribed_to_fails_the_whole() -> None:
     recorder = Recorder(1)
-    flow_of(Gathered([Flow.never(), 5])).subscribe(recorder)  # what is no flow can't be assembled
+    flow_of(Gathered([Flow.never(), 5])).subscribe(recorder)  # an object that is not a flow can't be assembled
     await idle()
 
     assert isinstance(recorder.error, AttributeError)

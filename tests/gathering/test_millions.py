@@ -59,7 +59,7 @@ class Meter:
     frames: list[int] = field(factory=list[int])
 
     def source(self, _: object = None) -> Flow[int]:
-        """Give a source: half of them are empty, most others have an element at once, and one in a hundred awaits it."""
+        """Return a source. Half are empty, most others have an element at once, and one in a hundred awaits it."""
         self.made += 1
         if self.made % (SOURCES // SAMPLES or 1) == 0:
             self.look()
@@ -101,7 +101,7 @@ def mapped(name: str) -> Run:
 
 
 def given(name: str, make: Callable[[Meter], Flow[int]]) -> Run:
-    """Give so many sources to a method in one call."""
+    """Return a run that passes `SOURCES` sources to a method in one call."""
 
     def run(meter: Meter) -> Awaitable[int]:
         source = Flow.defer(lambda: make(meter))

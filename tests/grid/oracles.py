@@ -43,14 +43,14 @@ def failing_once(numbers: Numbers) -> Flow[int]:
 
 
 async def later(n: int) -> int:
-    """Give a number, some of them a turn later."""
+    """Return a number, some of them a turn later."""
     if n % 3:
         await asyncio.sleep(0)
     return n
 
 
 async def is_odd(n: int) -> bool:
-    """Tell whether a number is odd, some of them a turn later."""
+    """Return whether a number is odd, some of them a turn later."""
     return bool(await later(n) % 2)
 
 
@@ -111,7 +111,7 @@ class Client:
         """Nothing is left to be done."""
 
     async def fetch(self, n: int) -> Numbers:
-        """Give the next of the numbers."""
+        """Return the next of the numbers."""
         self.asked += 1
         if await later(self.asked) % 3 == 0:
             return self.numbers[:0]

@@ -229,17 +229,17 @@ class Books:
 
 
 def around() -> set[int]:
-    """Give what there is of tasks, timers, threads and open async generators, by identity."""
+    """Return what there is of tasks, timers, threads and open async generators, by identity."""
     return {id(thing) for thing, _ in _present()}
 
 
 def left_since(before: set[int]) -> list[str]:
-    """Tell what there is now and was not before."""
+    """Return what there is now and was not before."""
     return [told for thing, told in _present() if id(thing) not in before]
 
 
 def errors_in(error: BaseException | None) -> Iterator[BaseException]:
-    """Give an error with all that it tells of: its group, its cause, its context."""
+    """Yield an error with all that it tells of: its group, its cause, its context."""
     todo, seen = [error], set[int]()
     while todo:
         each = todo.pop()

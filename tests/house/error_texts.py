@@ -29,14 +29,14 @@ class Text:
 
 
 def is_text(node: ast.AST) -> bool:
-    """Tell whether an expression is a text, or is put together of texts."""
+    """Return whether an expression is a text, or is put together of texts."""
     if isinstance(node, ast.Constant):
         return isinstance(node.value, str)
     return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add))
 
 
 def assigned(nodes: Iterable[ast.AST]) -> Values:
-    """Give the expressions that are assigned to each name."""
+    """Return the expressions that are assigned to each name."""
     found: Values = defaultdict(list)
     for node in nodes:
         if isinstance(node, ast.Assign):
@@ -49,7 +49,7 @@ def assigned(nodes: Iterable[ast.AST]) -> Values:
 
 
 def constants(trees: Iterable[ast.Module]) -> Values:
-    """Give what modules assign to their names; a name that several modules have is a list of them."""
+    """Return what modules assign to their names; a name that several modules have is a list of them."""
     found: Values = defaultdict(list)
     for tree in trees:
         for name, values in assigned(tree.body).items():
@@ -111,7 +111,7 @@ class Collector(ast.NodeVisitor):
                     yield from self._parts(child)
 
     def rendered(self, node: ast.expr, seen: tuple[str, ...]) -> list[str]:
-        """Give the texts that an expression may be: one for each value of a name, and both sides of a condition."""
+        """Return the texts that an expression may be: one for each value of a name, and both sides of a condition."""
         match node:
             case ast.Constant(value=str(text)):
                 return [text]
@@ -138,7 +138,7 @@ class Collector(ast.NodeVisitor):
 
 
 def texts_of(sources: dict[str, str]) -> list[Text]:
-    """Give all texts of files by name."""
+    """Return all texts of files by name."""
     trees = {name: ast.parse(source) for name, source in sources.items()}
     known, found = constants(trees.values()), list[Text]()
     for name, tree in trees.items():

@@ -114,7 +114,7 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[str]]]:
 
 
 def parts(ran: list[tuple[str, list[str]]]) -> list[tuple[str, str, bool]]:
-    """Give each Python with its part of the tests, and whether it is the smoke tests only."""
+    """Return each Python with its part of the tests, and whether it is the smoke tests only."""
     return [
         (version, next(each for each in arguments if each.startswith("--part")), dev.SMOKE[0] in arguments)
         for version, arguments in ran

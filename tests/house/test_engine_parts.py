@@ -50,14 +50,14 @@ PASSES = "_fusion/passes.py"
 
 
 def modules() -> Iterator[tuple[str, str]]:
-    """Give the path and the code of each module."""
+    """Yield the path and the code of each module."""
     for path in sorted(PACKAGE.rglob("*.py")):
         yield path.relative_to(PACKAGE).as_posix(), path.read_text()
 
 
 @cache
 def nodes(code: str) -> tuple[ast.AST, ...]:
-    """Give what a module consists of."""
+    """Return what a module consists of."""
     return tuple(ast.walk(ast.parse(code)))
 
 
@@ -76,7 +76,7 @@ def in_engine() -> Iterator[tuple[str, str]]:
 
 
 def definitions(code: str) -> list[int]:
-    """Give the lines that assign FAILURES."""
+    """Return the lines that assign FAILURES."""
     return [
         node.lineno
         for node in nodes(code)
@@ -85,7 +85,7 @@ def definitions(code: str) -> list[int]:
 
 
 def catches_all(code: str) -> list[int]:
-    """Give the lines that catch everything, or every Exception, by name or for want of one."""
+    """Return the lines that catch everything, or every Exception, by name or for want of one."""
     found: list[int] = []
     for node in nodes(code):
         if isinstance(node, ast.ExceptHandler):
@@ -135,7 +135,7 @@ def test_a_clause_for_some_errors_is_let_through() -> None:
 
 
 def runs(code: str) -> list[str]:
-    """Give what is called in a copy of a context."""
+    """Return what is called in a copy of a context."""
     return [
         ast.unparse(node.args[0])
         for node in nodes(code)
@@ -174,7 +174,7 @@ def test_a_call_in_a_copy_of_a_context_is_found(code: str, what: str) -> None:
 
 
 def moves(code: str) -> list[int]:
-    """Give the lines that set the phase of a region, or begin one of its passes."""
+    """Return the lines that set the phase of a region, or begin one of its passes."""
     found: list[int] = []
     for node in nodes(code):
         match node:
@@ -254,7 +254,7 @@ LENGTHS = ("TURN", "SHORT")
 
 
 def bounds(code: str) -> list[int]:
-    """Give the lines that compare with UNBOUNDED, or take the least of something and it."""
+    """Return the lines that compare with UNBOUNDED, or take the least of something and it."""
     found: list[int] = []
     for node in nodes(code):
         match node:
@@ -276,7 +276,7 @@ def elements(node: ast.expr) -> list[ast.expr]:
 
 
 def quarters(code: str) -> list[int]:
-    """Give the lines that reckon a quarter."""
+    """Return the lines that reckon a quarter."""
     return [
         node.lineno
         for node in nodes(code)
@@ -288,7 +288,7 @@ def quarters(code: str) -> list[int]:
 
 
 def clocks(code: str) -> list[int]:
-    """Give the lines that name Python's clock of performance."""
+    """Return the lines that name Python's clock of performance."""
     return [
         node.lineno
         for node in nodes(code)
@@ -298,7 +298,7 @@ def clocks(code: str) -> list[int]:
 
 
 def lengths(code: str) -> list[str]:
-    """Give the names of lengths of turns that are assigned."""
+    """Return the names of lengths of turns that are assigned."""
     return [
         node.id
         for node in nodes(code)
@@ -307,7 +307,7 @@ def lengths(code: str) -> list[str]:
 
 
 def by_name(code: str) -> list[int]:
-    """Give the lines that import the clock or a length of turns by name, where a test can't put another."""
+    """Return the lines that import the clock or a length of turns by name, where a test can't put another."""
     return [
         node.lineno
         for node in nodes(code)
@@ -318,7 +318,7 @@ def by_name(code: str) -> list[int]:
 
 
 def conversions(code: str) -> list[int]:
-    """Give the lines that make the RuntimeError which stands for what would end an iteration."""
+    """Return the lines that make the RuntimeError which stands for what would end an iteration."""
     found: list[int] = []
     for node in nodes(code):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "RuntimeError":
@@ -399,7 +399,7 @@ def test_a_conversion_is_found(code: str) -> None:
 
 
 def drains(code: str) -> list[int]:
-    """Give the lines that ask whether a failure is being handled, which only a drain has to know."""
+    """Return the lines that ask whether a failure is being handled, which only a drain has to know."""
     return [
         node.lineno for node in nodes(code) if isinstance(node, ast.Attribute) and ast.unparse(node) == "sys.exception"
     ]
@@ -432,7 +432,7 @@ RECEIVERS: dict[tuple[str, str], str] = {
 
 
 def receivers(code: str) -> list[str]:
-    """Give the classes that take a subscription, elements by the list, and either end."""
+    """Return the classes that take a subscription, elements by the list, and either end."""
     signals = {"on_subscribe", "on_chunk", "on_error", "on_complete"}
     return [
         node.name

@@ -10,7 +10,7 @@ from statistics import median
 import pytest
 
 from tests.house.error_texts import Text, texts_of
-from tests.house.test_prose import LONGEST, OPENS, ROOT, TYPICAL, WRITE_INSTEAD, sources, words
+from tests.house.test_prose import LONGEST, OPENS, ROOT, TYPICAL, WRITE_INSTEAD, forbidden, sources, words
 
 LEAST = 500
 """The collector has to find so many: else the tests are about nothing."""
@@ -31,7 +31,7 @@ def texts() -> list[Text]:
 
 
 def sentences(text: str) -> Iterator[str]:
-    """Give the sentences of a text: a full stop and a line break end one."""
+    """Yield the sentences of a text: a full stop and a line break end one."""
     yield from re.split(r"(?<=[.!?])\s+|\s*\n\s*", text.strip())
 
 
@@ -39,22 +39,18 @@ def too_long(text: str) -> bool:
     return any(words(sentence) > LONGEST for sentence in sentences(text))
 
 
-def forbidden(text: str) -> list[str]:
-    return [word for word in WRITE_INSTEAD if re.search(rf"\b{word}\b", text, re.IGNORECASE)]
-
-
 def opens_with_a_clause(text: str) -> bool:
     return any(re.match(OPENS, sentence) for sentence in sentences(text))
 
 
 def begins_badly(text: str) -> bool:
-    """Tell whether a text begins with a capital letter that is not part of a name or of code."""
+    """Return whether a text begins with a capital letter that is not part of a name or of code."""
     first = re.match(r"([A-Z][a-z]+)(?![\w(.])", text)
     return first is not None and first[1] not in NAMES
 
 
 def lacks_a_full_stop(text: str) -> list[str]:
-    """Give the words that begin a sentence although the one before has not ended."""
+    """Return the words that begin a sentence although the one before has not ended."""
     pairs = [pair for line in text.splitlines() for pair in zip(line.split(), line.split()[1:], strict=False)]
     begun = [(before, re.fullmatch(r"([A-Z][a-z]+),?", word)) for before, word in pairs]
     return [found[1] for before, found in begun if found and before[-1] not in ".?!:" and found[1] not in NAMES]

@@ -19,7 +19,7 @@ DECLARED_ONE = re.compile(r"[\w.]*(?:Exception|Error)(?: \| (?:[\w.]*(?:Exceptio
 
 
 def name_of(node: ast.AST | None) -> str:
-    """Give the name that an expression ends with, without its outer underscores; an empty one if it has none."""
+    """Return the name that an expression ends with, without its outer underscores; an empty one if it has none."""
     if isinstance(node, ast.NamedExpr):
         return name_of(node.target)
     if isinstance(node, (ast.Name, ast.arg, ast.Attribute, ast.ExceptHandler)):
@@ -29,7 +29,7 @@ def name_of(node: ast.AST | None) -> str:
 
 
 def declared(tree: ast.AST) -> dict[tuple[bool, str], str]:
-    """Give the annotations in a module, by whether it is an attribute's and by name; what is caught is an exception."""
+    """Return the annotations in a module, by kind (attribute or not) and by name. A caught name is an exception."""
     found: dict[tuple[bool, str], str] = {}
     fields = {each for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for each in node.body}
     for node in ast.walk(tree):
@@ -44,7 +44,7 @@ def declared(tree: ast.AST) -> dict[tuple[bool, str], str]:
 
 
 def asked(node: ast.AST) -> Iterator[ast.expr]:
-    """Give the expressions whose truth a node asks for, or that of their elements."""
+    """Yield the expressions whose truth a node asks for, or that of their elements."""
     match node:
         case ast.If() | ast.While() | ast.IfExp() | ast.Assert():
             yield node.test
@@ -65,7 +65,7 @@ def asked(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def lines_that_ask(code: str) -> list[int]:
-    """Give the lines of a module that test an exception for truth."""
+    """Return the lines of a module that test an exception for truth."""
     tree = ast.parse(code)
     annotations = declared(tree)
 

@@ -34,13 +34,17 @@ WRITE_INSTEAD = {
     "of whom": "begin a new sentence",
     "is told": "say who tells what to whom",
     "becomes of": "say what it does: is closed, is dropped, is passed on",
+    r"(?:that|what|which) (?:is|are) no (?!more|longer|earlier|later)": "write that it is not one, as in: not a flow",
 }
+"""Words, as regular expressions, each with advice."""
 OPENS = r"\W*What\b(?!.*\?\W*$)"
 """A sentence that opens with a clause, "What comes of them is a flow": write "The result is a flow"."""
+HIDES = r"(Gives?|Tells?)\b(?! (up|back)\b)"
+"""Openings of a docstring that hide what a function does: it returns, yields, emits, passes on or signals."""
 
 
 def paragraphs(text: str) -> Iterator[str]:
-    """Give the running text of Markdown or a docstring: no code, tables, headings and trees."""
+    """Yield the running text of Markdown or a docstring: no code, tables, headings and trees."""
     text = re.sub(r"^(`{3,}|~{3,}).*?^\1", "", text, flags=re.DOTALL | re.MULTILINE)
     for block in re.split(r"\n\s*\n|\n(?=\s*(?:[-*+]|\d+\.) )", text):
         lines = [line.strip() for line in block.splitlines()]
@@ -49,7 +53,7 @@ def paragraphs(text: str) -> Iterator[str]:
 
 
 def sentences(text: str) -> Iterator[str]:
-    """Give the sentences, from full stop to full stop; what is code in them is one word."""
+    """Yield the sentences, from full stop to full stop; what is code in them is one word."""
     for paragraph in paragraphs(text):
         plain = re.sub(r"``.*?``|`.*?`|\[([^\]]*)\]\([^)]*\)", lambda found: found[1] or "code", paragraph)
         yield from re.split(r"(?<=[.!?])\s+", plain)
@@ -60,7 +64,7 @@ def words(sentence: str) -> int:
 
 
 def docstrings(source: str) -> Iterator[str]:
-    """Give the docstrings of modules, classes and functions, and the strings below fields."""
+    """Yield the docstrings of modules, classes and functions, and the strings below fields."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Expr(ast.Constant(str(text))):
@@ -70,7 +74,7 @@ def docstrings(source: str) -> Iterator[str]:
 
 
 def comments(source: str) -> Iterator[str]:
-    """Give the comments; those on lines that follow each other are one text, and directives to tools are none."""
+    """Yield the comments; those on lines that follow each other are one text, and directives to tools are none."""
     found: list[str] = []
     last = 0
     for token in tokenize.generate_tokens(StringIO(source).readline):
@@ -84,7 +88,7 @@ def comments(source: str) -> Iterator[str]:
 
 
 def helps(source: str) -> Iterator[str]:
-    """Give the texts that a command shows with `--help`."""
+    """Yield the texts that a command shows with `--help`."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.keyword("help" | "description" | "epilog", ast.Constant(str(text))):
@@ -96,19 +100,24 @@ def helps(source: str) -> Iterator[str]:
 
 
 def written(page: Path) -> str:
-    """Give the text of a page: of the operators' only the head, since the rest is made of docstrings."""
+    """Return the text of a page: of the operators' only the head, since the rest is made of docstrings."""
     text = page.read_text(encoding="utf-8")
     return text.partition("\n- ")[0] if page.name == "operators.md" else text
 
 
 def prose(texts: Iterable[tuple[Path, str]]) -> list[tuple[str, str]]:
-    """Give all sentences of the texts, each with the file that it stands in."""
+    """Return all sentences of the texts, each with the file that it stands in."""
     return [
         (path.relative_to(ROOT).as_posix(), sentence)
         for path, text in texts
         for sentence in sentences(text)
         if words(sentence) > 2
     ]
+
+
+def forbidden(text: str) -> list[str]:
+    """Return the words of `WRITE_INSTEAD` in a text."""
+    return [word for word in WRITE_INSTEAD if re.search(rf"\b{word}\b", text, re.IGNORECASE)]
 
 
 @cache
@@ -118,7 +127,7 @@ def sources() -> list[tuple[Path, str]]:
 
 
 def words_of_tests() -> Iterator[tuple[Path, str]]:
-    """Give the docstrings and comments of the tests."""
+    """Yield the docstrings and comments of the tests."""
     for path in sorted((ROOT / "tests").rglob("*.py")):
         source = path.read_text(encoding="utf-8")
         yield from ((path, text) for text in (*docstrings(source), *comments(source)))
@@ -168,9 +177,18 @@ def test_no_sentence_opens_with_a_clause(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("word", WRITE_INSTEAD)
 def test_a_word_is_not_written_here(kind: str, word: str) -> None:
-    found = [each for each in prose_of(kind) if re.search(rf"\b{word}\b", each[1], re.IGNORECASE)]
+    found = [each for each in prose_of(kind) if word in forbidden(each[1])]
 
     assert not found, WRITE_INSTEAD[word]
+
+
+def test_a_docstring_says_what_a_function_returns_or_does() -> None:
+    folders = ["reactive_aio", "tests", "benchmarks", "examples"]
+    paths = [ROOT / "dev.py", *(path for folder in folders for path in sorted((ROOT / folder).rglob("*.py")))]
+    texts = ((path, text) for path in paths for text in docstrings(path.read_text(encoding="utf-8")))
+    found = [(path.relative_to(ROOT).as_posix(), text.splitlines()[0]) for path, text in texts if re.match(HIDES, text)]
+
+    assert not found, "write Return, Yield, Emit, or the verb of what is done"
 
 
 def test_a_sentence_that_is_too_long_is_found() -> None:
@@ -189,6 +207,28 @@ def test_a_clause_in_front_is_found(text: str) -> None:
 @pytest.mark.parametrize("text", ["What is a flow?", "Whatever comes is kept.", "The result is what you asked for."])
 def test_a_question_is_no_clause(text: str) -> None:
     assert not re.match(OPENS, text)
+
+
+@pytest.mark.parametrize("text", ["Give the end.", "Gives elements.", "Tell whether it ends.", "Tells the hook."])
+def test_an_opening_that_hides_what_is_done_is_found(text: str) -> None:
+    assert re.match(HIDES, text)
+
+
+@pytest.mark.parametrize("text", ["Give up.", "Give back a slot.", "Return the end.", "Given elements.", "Telling."])
+def test_another_opening_is_good(text: str) -> None:
+    assert not re.match(HIDES, text)
+
+
+@pytest.mark.parametrize(
+    "text", ["A value that is no flow.", "Raise for what is no number.", "Arguments that are no JSON."]
+)
+def test_a_negation_of_a_kind_is_found(text: str) -> None:
+    assert forbidden(text)
+
+
+@pytest.mark.parametrize("text", ["A value that is not a flow.", "A time that is no later.", "There is no demand."])
+def test_another_negation_is_good(text: str) -> None:
+    assert not forbidden(text)
 
 
 def test_a_string_below_a_field_is_a_docstring() -> None:

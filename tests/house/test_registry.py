@@ -45,7 +45,7 @@ def test_the_entries_can_be_told_apart() -> None:
 
 
 def methods_with_a_type_asserted() -> set[str]:
-    """Give the methods that are called in what an ``assert_type`` is about, which the type checkers read."""
+    """Return the methods that are called in what an ``assert_type`` is about, which the type checkers read."""
     asserted: set[str] = set()
     for file in (Path(__file__).parents[1] / "typing").glob("*.py"):
         for call in ast.walk(ast.parse(file.read_text())):

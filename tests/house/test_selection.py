@@ -55,7 +55,7 @@ class Sample:
 def product_of(
     name: str = "test_it", marks: tuple[str, ...] = (), folder: str = "tests", **parameters: Sequence[Any]
 ) -> list[Any]:
-    """Give the cases of a test, which are all combinations of its parameters."""
+    """Return the cases of a test, which are all combinations of its parameters."""
     found: list[Any] = []
     for values in product(*parameters.values()):
         params = dict(zip(parameters, values, strict=True))

@@ -35,7 +35,7 @@ def on_virtual_time(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 
 def sleeps(node: ast.AST, *, virtual: bool = False) -> Iterator[ast.Call]:
-    """Give the calls that sleep. On virtual time only `time.sleep` does."""
+    """Yield the calls that sleep. On virtual time only `time.sleep` does."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         virtual = virtual or on_virtual_time(node)
     elif isinstance(node, ast.Call) and waits(node) and (not virtual or ast.unparse(node.func) == "time.sleep"):

@@ -81,7 +81,7 @@ ELSEWHERE = {
 
 
 def kind_of(parameter: Parameter) -> tuple[Any, list[Any]]:
-    """Tell what a parameter takes, and what not."""
+    """Return what a parameter takes, and what it refuses."""
     annotation = str(parameter.annotation)
     good, bad = next(KINDS[kind] for kind in KINDS if annotation.startswith(kind))
     optional = annotation.endswith("| None") and not annotation.endswith("R | None]")
@@ -91,13 +91,13 @@ def kind_of(parameter: Parameter) -> tuple[Any, list[Any]]:
 
 
 def parameters(operator: Operator) -> list[Parameter]:
-    """Give the parameters but for the flow itself."""
+    """Return the parameters but for the flow itself."""
     given = inspect.signature(operator.function).parameters.values()
     return [each for each in given if each.name not in {"self", "cls"}]
 
 
 def calls(operator: Operator) -> Iterator[tuple[str, Any, Callable[[Flow[Any]], Any]]]:
-    """Give each call of a method that has one bad argument: the name of the argument, the argument, and the call."""
+    """Yield each call of a method that has one bad argument: the name of the argument, the argument, and the call."""
     for wrong in parameters(operator):
         for bad in kind_of(wrong)[1]:
             if not any(bad is fine for fine in FINE.get((operator.name, wrong.name), [])):

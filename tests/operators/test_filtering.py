@@ -27,7 +27,7 @@ class Read:
 
 
 async def asked(build: Callable[[Flow[int]], Flow[Any]], request: int, *items: int) -> list[int]:
-    """Give what an operator asks of its source when so much is asked of it, before and after some elements."""
+    """Return what an operator asks of its source when so much is asked of it, before and after some elements."""
     source = ByHand()
     build(Flow.from_publisher(source)).subscribe(Recorder(request))
     await idle()

@@ -27,7 +27,7 @@ from tests.subscribers import Recorder, idle
 
 
 def parity(n: int) -> str:
-    """Give the key of most of these tests."""
+    """Return the key of most of these tests."""
     return "odd" if n % 2 else "even"
 
 

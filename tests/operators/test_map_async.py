@@ -106,7 +106,7 @@ def test_elements_of_one_key_are_awaited_one_after_another_and_others_overtake()
 
 
 def by_hand(seconds: list[float], max_concurrency: int, order: str) -> list[tuple[int, float]]:
-    """Tell when each result comes: free workers take the elements in turn."""
+    """Return when each result comes: free workers take the elements in turn."""
     free = [0.0] * max_concurrency
     done: list[tuple[int, float]] = []
     for n, each in enumerate(seconds):

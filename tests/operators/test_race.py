@@ -14,7 +14,7 @@ from tests.subscribers import Recorder, idle
 
 
 def after(seconds: float, *items: Any) -> Flow[Any]:
-    """Give items when so much time has passed."""
+    """Return items when so much time has passed."""
     return Flow.interval(seconds).take(1).flat_map_iterable(lambda _: items)
 
 

@@ -148,7 +148,7 @@ def test_it_goes_on_from_the_last_element_of_all_attempts() -> None:
     starts: list[int] = []
 
     def read(start: int) -> Flow[int]:
-        """Give two elements at most and fail; at every other attempt fail at once; end behind 4."""
+        """Return two elements at most and fail; at every other attempt fail at once; end behind 4."""
         starts.append(start)
         stop = min(start + 2, 5) if len(starts) % 2 else start
         return Flow.range(start, stop).concat(Flow.error(OSError) if stop < 5 else Flow.empty())

@@ -13,7 +13,7 @@ from tests.subscribers import ByHand, Recorder, idle
 
 
 def windows(items: list[int], size: int, step: int) -> list[list[int]]:
-    """Give the full windows of a list."""
+    """Return the full windows of a list."""
     return [items[at : at + size] for at in range(0, len(items), step) if at + size <= len(items)]
 
 

@@ -151,7 +151,7 @@ async def test_a_failure_that_nobody_came_to_see_goes_to_the_hook() -> None:
 
 
 async def pausing() -> Any:
-    """Give nothing, after a while."""
+    """Yield nothing, after a while."""
     await idle()
     for nothing in ():
         yield nothing

@@ -26,7 +26,7 @@ def batch() -> Any:
 
 
 def sent(value: object) -> tuple[Any, int, Buffers]:
-    """Give what arrives, the bytes that it takes, and the pieces beside the pickle."""
+    """Return what arrives, the bytes that it takes, and the pieces beside the pickle."""
     buffers: Buffers = []
     data = dumps([value], buffers)
     arrived = [bytearray(each.raw()) for each in buffers]

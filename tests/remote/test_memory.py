@@ -72,7 +72,7 @@ class Pair:
 
 @pytest.fixture
 def pair(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pair]:
-    """Give a pair that asks for memory at once."""
+    """Yield a pair that asks for memory at once."""
     monkeypatch.setattr(memory, "PAINS", 0)
     pair = Pair()
     yield pair
@@ -81,7 +81,7 @@ def pair(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pair]:
 
 @pytest.fixture
 def carried(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Give the numbers of the frames that were lent."""
+    """Return the numbers of the frames that were lent."""
     numbers: list[int] = []
     lend = Memory.lend
 

@@ -15,7 +15,7 @@ class OwnError(BaseException):
 
 
 def pickling(raises: Callable[[list[Any], int], bool], kind: type[BaseException] = ValueError) -> Any:
-    """Give a function that pickles lists, or raises, which may depend on how often it was called."""
+    """Return a function that pickles lists, or raises, which may depend on how often it was called."""
     calls: list[Any] = []
 
     def dumps(items: Any, buffers: Buffers) -> Pieces:

@@ -48,7 +48,7 @@ def raising_in_part(items: list[Any], kind: type[BaseException]) -> Any:
 
 
 def itself() -> tuple[list[Any]]:
-    """Give a tuple that is in itself, which is pickled by way of things that are taken off the stack again."""
+    """Return a tuple that is in itself, which is pickled by way of things that are taken off the stack again."""
     inner: list[Any] = []
     whole = (inner,)
     inner.append(whole)

@@ -120,7 +120,7 @@ class Bed:
 def region_of(
     *stages: Stage[Any, Any], source: Pulled[Any] | None = None, prefetch: int | None = None, begun: bool = True
 ) -> Bed:
-    """Give a region that is fed by the test, or reads a source."""
+    """Return a region that is fed by the test, or reads a source."""
     placed = tuple(Placed(stage, Origin("here.py", at)) for at, stage in enumerate(stages, 1))
     region = Region("the source", placed, None, None)
     loop, signals, upstream, released = ByTurns(), Signals(), Upstream(), list[str]()

@@ -107,7 +107,7 @@ async def never() -> None:
 
 
 async def waiting(cleanup: Cleanup) -> AsyncIterator[int]:
-    """Give one element, and wait for the next one without end."""
+    """Yield one element, and wait for the next one without end."""
     try:
         yield 0
         await never()

@@ -25,7 +25,7 @@ from tests.subscribers import ByHand, idle
 
 
 async def drivers_of(flow: Flow[Any], company: Company | None = None) -> list[RegionDriver]:
-    """Give the drivers of a flow, from its source to its end, when it has been cancelled and cleaned up."""
+    """Return the drivers of a flow, from its source to its end, when it has been cancelled and cleaned up."""
     lifetime = Lifetime()
     last = assemble(Plan.of(flow), Signals(), FlowHost(lifetime), copy_context(), company=company)
     drivers = [last]

@@ -119,7 +119,7 @@ async def test_an_end_of_a_window_or_a_group_makes_no_driver(driven: list[object
 
 @define
 class Echo(Pushed[int]):
-    """Gives as many numbers as are asked for, in lists of their own, up to seven."""
+    """Emits the numbers up to seven, in one list for each request."""
 
     asked: list[int] = field(factory=list[int])
     prefetch: int | None = None
@@ -132,7 +132,7 @@ class Echo(Pushed[int]):
 
 @define(eq=False)
 class Echoing(Subscription):
-    """Gives them when its inlet calls it."""
+    """Emits them when its inlet calls it."""
 
     asked: list[int]
     inlet: Inlet[int]
@@ -148,7 +148,7 @@ class Echoing(Subscription):
         self.asked.append(0)
 
     def give(self, n: int) -> None:
-        """Give one list, and the end behind the last."""
+        """Emit one list, and the end after the last one."""
         items = list(range(self.given, min(self.given + n, 7)))
         self.given += len(items)
         if items:

@@ -265,7 +265,7 @@ def test_what_comes_in_chunks_is_polled_to_the_end_of_each() -> None:
 def test_what_the_stages_give_first_and_last_can_be_polled() -> None:
     @define
     class Around(Stage[Any, Any]):
-        """Gives something before the input and behind it."""
+        """Emits something before the input and after it."""
 
         given: bool = False
 

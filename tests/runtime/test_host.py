@@ -71,7 +71,7 @@ class Ear:
 
 @define(eq=False)
 class Loudspeaker(SharedHost[Ear]):
-    """Gives all elements to all."""
+    """Passes all elements to all subscribers."""
 
     def on_chunk(self, items: list[Any]) -> None:
         for ear in self.audience.members:

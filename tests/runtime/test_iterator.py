@@ -15,7 +15,7 @@ from tests.subscribers import ByHand, idle
 
 
 async def waiting(items: Any) -> asyncio.Task[Any]:
-    """Give a task that waits for the next element."""
+    """Return a task that waits for the next element."""
     task: asyncio.Task[Any] = asyncio.ensure_future(anext(items))
     await idle()
     assert not task.done()

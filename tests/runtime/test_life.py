@@ -82,7 +82,7 @@ def test_a_loop_that_was_closed_is_a_failure_that_says_so() -> None:
 
 
 def reading(*, loop: ByTurns | None = None) -> tuple[Bed, Bed]:
-    """Give a region and one that it reads, on the same loop or another."""
+    """Return a region and one that it reads, on the same loop or another."""
     outer, inner = region_of(), region_of()
     inner.driver.loop = outer.driver.loop if loop is None else loop
     inner.driver.read_by(outer.driver)

@@ -27,7 +27,7 @@ class ByHand:
     work: Work = field(init=False)
     byte_limit: ByteLimit | None = None
     weigh: Callable[[Any], int] = lambda item: 0
-    """Tells how many bytes an element or a result has when it travels, where there is a limit."""
+    """Returns the bytes of an element or a result, as it is sent, if there is a limit."""
     released: Released | None = field(init=False, default=None)
 
     @property

@@ -20,7 +20,7 @@ SIZE = 300_000
 
 
 def left() -> tuple[int, set[str]]:
-    """Give what a process may leave behind: descriptors, and memory that has a name."""
+    """Return what a process may leave behind: descriptors, and memory that has a name."""
     return len(os.listdir("/proc/self/fd")), set(os.listdir("/dev/shm"))
 
 

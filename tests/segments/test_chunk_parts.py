@@ -22,7 +22,7 @@ def begin(items: list[Any], *stages: Stage[Any, Any]) -> ChunkRun | GatheringRun
 
 @frozen
 class Twice(Stage[Any, Any]):
-    """Gives each element twice; which of the two is due only its generator knows."""
+    """Emits each element twice. Only its generator knows which of the two is due."""
 
     fn: Callable[[Any], Any] = lambda item: item
     closed: list[str] = field(factory=list)

@@ -237,7 +237,7 @@ def fail_at(place: int) -> Callable[[int], int]:
 
 
 def note_of(run: RegionRun, items: Iterable[Any]) -> str:
-    """Give the note that a failure gets, a chunk of the input at a time."""
+    """Return the note that a failure gets, a chunk of the input at a time."""
     chunk = list(items) if not isinstance(items, Iterator) else items
     if isinstance(chunk, list):
         run.total = len(chunk)

@@ -19,7 +19,7 @@ AnyStage = Stage[int, int]
 
 
 def kept() -> set[str]:
-    """Give the files of generated functions whose lines are kept."""
+    """Return the files of generated functions whose lines are kept."""
     return {name for name in linecache.cache if name.startswith("<fused region")}
 
 

@@ -118,7 +118,7 @@ SHOWING: dict[str, Callable[[], Any]] = {
 
 
 def told_by(show: Callable[[], Any]) -> str:
-    """Give the text of a plan, or of the error that there is instead, with its notes."""
+    """Return the text of a plan, or of the error that there is instead, with its notes."""
     try:
         return str(show())
     except Exception as error:

@@ -23,7 +23,7 @@ def reads(hub: Hub[Any], request: int = 0) -> Recorder:
 
 
 def idles(hub: Hub[Any]) -> int:
-    """Give how many elements have gone by."""
+    """Return how many elements have gone by."""
     return hub._emission.unwanted
 
 

@@ -23,7 +23,7 @@ PREFETCHES = [None, 1, 4, 256]
 
 
 async def iterated(flow: Flow[Any]) -> list[Any]:
-    """Give all elements, one by one."""
+    """Return all elements, one by one."""
     return [item async for item in flow]
 
 

@@ -30,7 +30,7 @@ class Place:
     goal: int
 
     def at(self, made: int) -> int:
-        """Give the element that it takes next, when it has taken what there is."""
+        """Return the element that it takes next, when it has taken what there is."""
         return min(self.goal, made)
 
 

@@ -14,7 +14,7 @@ from tests.subscribers import ByHand, Recorder, idle
 
 
 def counted(runs: list[int], items: int = 3) -> Flow[int]:
-    """Give a flow that says when it is run."""
+    """Return a flow that says when it is run."""
     return Flow.range(items).do_on_subscribe(lambda: runs.append(1))
 
 

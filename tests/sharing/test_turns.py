@@ -18,7 +18,7 @@ from tests.subscribers import Recorder, idle
 
 
 def as_it_is() -> Any:
-    """Give the function of a subscription that changes nothing."""
+    """Return the function of a subscription that changes nothing."""
 
     def one(item: int) -> Sequence[int]:
         return (item,)

@@ -77,7 +77,7 @@ async def itself(n: int) -> int:
 
 
 def lingering(kind: int, n: int) -> Iterator[int]:
-    """Give an element again and again, and raise when it is left."""
+    """Yield an element again and again, and raise when it is left."""
     try:
         while True:
             yield n
@@ -86,7 +86,7 @@ def lingering(kind: int, n: int) -> Iterator[int]:
 
 
 def unpicklable_at_3(kind: int, n: int) -> Any:
-    """Give what can be pickled, but for one."""
+    """Return what can be pickled, but for one."""
     return Unpicklable(kind) if n == 3 else n
 
 
@@ -111,7 +111,7 @@ class Unloadable:
 
 
 def unloadable_at_3(kind: int, n: int) -> Any:
-    """Give what can be unpickled, but for one."""
+    """Return what can be unpickled, but for one."""
     return Unloadable(kind) if n == 3 else n
 
 
@@ -142,6 +142,6 @@ async def failure(end: Awaitable[object]) -> BaseException | None:
 
 
 def arrives_as(kind: int) -> type[BaseException]:
-    """Tell the class of what the end raises."""
+    """Return the class of the exception that the end raises."""
     raised = KINDS[kind]
     return SourceCancelledError if isinstance(raised, asyncio.CancelledError) else type(raised)

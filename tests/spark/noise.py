@@ -14,6 +14,6 @@ OF_THE_DAEMON: Final = re.compile(
 
 
 def noise(stderr: str) -> list[str]:
-    """Give the lines of errors, but for what nobody but PySpark can keep it from saying."""
+    """Return the lines of errors, but for what nobody but PySpark can keep it from saying."""
     lines = OF_THE_DAEMON.sub("", stderr).splitlines()
     return [line for line in lines if "ERROR" in line or "Exception" in line or "Traceback" in line]

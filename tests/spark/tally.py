@@ -16,7 +16,7 @@ class Tally:
         path.touch()
 
     def counting(self, fn: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """Give the function, counted."""
+        """Return the function, counted."""
         path = str(self.path)
 
         def counted(item: Any) -> Any:

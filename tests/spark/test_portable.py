@@ -63,7 +63,7 @@ def attribute(held: Any) -> Callable[[Any], Any]:
 
 
 def of_a_global(held: Any) -> Callable[[Any], Any]:
-    """Give a function whose module, as that of a script, can't be imported by the workers."""
+    """Return a function whose module, as that of a script, can't be imported by the workers."""
     return types.FunctionType((lambda item: (held_there, item)).__code__, {"held_there": held, "__name__": "__main__"})  # type: ignore[name-defined]  # noqa: F821
 
 

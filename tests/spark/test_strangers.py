@@ -28,7 +28,7 @@ LIMIT = 60.0
 
 @pytest.fixture
 def listening(monkeypatch: pytest.MonkeyPatch) -> Callable[[], connecting.Address]:
-    """Tell where the flow listens that has begun, and its secret."""
+    """Return where the flow listens that has begun, and its secret."""
     found: list[connecting.Address] = []
 
     def noted(host: str, port: int, secret: bytes) -> connecting.Address:

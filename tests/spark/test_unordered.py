@@ -208,7 +208,7 @@ async def test_as_many_flows_as_slots_read_side_by_side(numbers: Callable[[], Fl
 
 
 def running(items: Any) -> int:
-    """Give the tasks of a flow that run."""
+    """Return the tasks of a flow that run."""
     found: int = items.snapshot().regions[0].tasks.running
     return found
 

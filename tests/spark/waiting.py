@@ -18,5 +18,5 @@ async def until(condition: Callable[[], object]) -> None:
 
 
 def only_task() -> bool:
-    """Tell whether the test is all that runs on the loop."""
+    """Return whether the test is all that runs on the loop."""
     return asyncio.all_tasks() == {asyncio.current_task()}

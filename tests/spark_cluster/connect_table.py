@@ -51,7 +51,7 @@ def numbers(session: Any, **settings: Any) -> Flow[int]:
 
 
 def runs(**steps: Callable[[Flow[int]], Flow[Any]]) -> Program:
-    """Tell where operators run, once their elements were those of the same operators without Spark."""
+    """Return a program that returns where operators run, if their elements are the same without Spark."""
 
     async def program(session: Any) -> str:
         (outcome,) = {await where(session, name, step) for name, step in steps.items()}

@@ -36,7 +36,7 @@ Names of tests are those of the JVM's TCK. *(a stub there)*: the JVM's TCK has t
 
 
 def tests() -> dict[str, About]:
-    """Give the tests of all verifications."""
+    """Return the tests of all verifications."""
     roles = [
         PublisherVerification,
         SubscriberWhiteboxVerification,
@@ -61,7 +61,7 @@ def shown(about: About) -> str:
 
 
 def row(rule: str) -> str:
-    """Give the row of a rule."""
+    """Return the row of a rule."""
     own = {name: about for name, about in tests().items() if about.rule == rule}
     mutants: list[str] = []
     for mutant in MUTANTS:
@@ -76,7 +76,7 @@ def row(rule: str) -> str:
 
 
 def page() -> str:
-    """Give the whole page."""
+    """Return the whole page."""
     return HEAD + "".join(map(row, RULES))
 
 

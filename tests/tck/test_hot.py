@@ -15,7 +15,7 @@ MANY = 50
 
 
 def a_hub(elements: int) -> Hub[int]:
-    """Give one that has ended, and keeps what was emitted for who comes."""
+    """Return a hub that has ended, and keeps what was emitted for later subscribers."""
     hub: Hub[int] = Hub(idle="drop", replay=max(elements, 1))
     for n in range(elements):
         hub.offer(n)

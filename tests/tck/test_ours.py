@@ -54,7 +54,7 @@ class Case(selection.Case):
 
 
 def loops_for(via: Callable[[AnyFlow], AnyFlow]) -> list[str]:
-    """Give the loops of this machine, and an order of callbacks that only this way of putting flows together has."""
+    """Return the loops of this machine, and an order of callbacks that only this way of putting flows together has."""
     return [*LOOPS, "seed-1" if via is fused else "seed-2"]
 
 
@@ -94,7 +94,7 @@ def processes() -> Iterator[ProcessPool]:
 
 
 def has_nothing_to_do(pool: ThreadPool | ProcessPool) -> bool:
-    """Tell whether all chunks have been reported, as far as the loops that read them are there."""
+    """Return whether all chunks have been reported, as far as the loops that read them are there."""
     if isinstance(pool, ThreadPool):
         return pool._team is None or pool._team in pool._team
     members: list[Any] = list(pool._members)

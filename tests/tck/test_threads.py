@@ -24,7 +24,7 @@ class OnAThread(GoodSubscription):
 
     @classmethod
     def at_work(cls) -> bool:
-        """Tell whether one of the threads has not come to rest."""
+        """Return whether one of the threads has not come to rest."""
         return any(thread.is_alive() and orders.unfinished_tasks for thread, orders in cls.threads)
 
     def request(self, n: int) -> None:

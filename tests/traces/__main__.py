@@ -19,7 +19,7 @@ SHOWN = 40
 
 
 def say(text: str) -> None:
-    """Tell."""
+    """Print it."""
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
 

@@ -100,7 +100,7 @@ async def subscribed(run: Run, flow: AnyFlow, end: End) -> Any:
 
 
 def taking(run: Run, end: End) -> Callable[[Any], Any]:
-    """Give what is called for each element."""
+    """Return what is called for each element."""
 
     def take(item: Any) -> int:
         run.say(f"end takes {show(item)}")
@@ -112,7 +112,7 @@ def taking(run: Run, end: End) -> Callable[[Any], Any]:
 
 
 def taking_later(run: Run, end: End) -> Callable[[Any], Awaitable[None]]:
-    """Give what is awaited for each element."""
+    """Return what is awaited for each element."""
     take = taking(run, end)
 
     async def take_later(item: Any) -> None:
@@ -126,7 +126,7 @@ def taking_later(run: Run, end: End) -> Callable[[Any], Awaitable[None]]:
 
 
 def adding(run: Run, end: End) -> Callable[[Any, Any], Any]:
-    """Give a function that adds."""
+    """Return a function that adds."""
     take = taking(run, end)
     return lambda left, item: (number(left) + int(take(item))) % 97
 

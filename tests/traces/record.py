@@ -25,7 +25,7 @@ _studio: Final = ExitStack()
 
 
 def digest(seed: int) -> bytes:
-    """Give the bytes of a program; in a studio."""
+    """Return the bytes of a program; in a studio."""
     made = program(seed)
     return b"".join(
         hashlib.blake2b("\n".join(record(made, bounded=bounded)).encode(), digest_size=1).digest() for bounded in WAYS
@@ -33,7 +33,7 @@ def digest(seed: int) -> bytes:
 
 
 def digests(seeds: Iterable[int]) -> bytes:
-    """Give the bytes of some programs; in a studio."""
+    """Return the bytes of some programs; in a studio."""
     made = b"".join(map(digest, seeds))
     gc.collect()
     return made
@@ -52,12 +52,12 @@ def _enter() -> None:
 
 
 def expected() -> bytes:
-    """Give the record."""
+    """Return the record."""
     return FILE.read_bytes()
 
 
 def differing(seeds: Iterable[int], bytes_of: bytes, record_: bytes) -> list[tuple[int, bool]]:
-    """Give the traces that differ: their seeds, and whether it is the way with boundaries."""
+    """Return the traces that differ: their seeds, and whether it is the way with boundaries."""
     return [
         (seed, bounded)
         for at, seed in enumerate(seeds)
@@ -67,7 +67,7 @@ def differing(seeds: Iterable[int], bytes_of: bytes, record_: bytes) -> list[tup
 
 
 def summary(seeds: Iterable[int], differences: list[tuple[int, bool]]) -> list[str]:
-    """Tell what the programs that differ have in common: what is in them more often than in the others."""
+    """Return what the programs that differ have in common: what is in them more often than in the others."""
     wrong = {seed for seed, _ in differences}
     every, differ = Counter[str](), Counter[str]()
     for seed in seeds:

@@ -49,7 +49,7 @@ class Made:
             self.run.fail(self.label)
 
     def plainly(self) -> Iterator[int]:
-        """Give the elements, and fail."""
+        """Yield the elements, and fail."""
         attempt = self.begin()
         for at, item in enumerate(self.items):
             self.fails(at, attempt)
@@ -94,12 +94,12 @@ class Made:
             self.clean_up()
 
     def call(self) -> int:
-        """Give one element."""
+        """Return one element."""
         self.fails(0, self.begin())
         return self.offset
 
     async def wait(self) -> int:
-        """Give one element later."""
+        """Return one element later."""
         attempt = self.begin()
         try:
             await pause(self.offset + len(self.items))
@@ -109,7 +109,7 @@ class Made:
         return self.offset
 
     def step(self, at: int) -> tuple[int, int] | None:
-        """Give an element and the next state."""
+        """Return an element and the next state."""
         self.say(f"steps from {at}")
         self.fails(at, 0)
         return (self.items[at], at + 1) if at < len(self.items) else None
@@ -258,7 +258,7 @@ class Link:
             self.finish(partial(self.subscriber.on_error, error))
 
     def finish(self, signal: Callable[[], None]) -> None:
-        """Tell of the end, and a flawed one goes on."""
+        """Signal the end. A flawed publisher goes on."""
         self.over = True
         signal()
         if self.manner == "flawed":
@@ -365,6 +365,6 @@ KINDS: Final[dict[str, Callable[[Made], AnyFlow]]] = {
 
 
 def source(run: Run, described: Source, offset: int) -> AnyFlow:
-    """Give the source of a chain."""
+    """Return the source of a chain."""
     label = f"{described.label}+{offset}" if offset else described.label
     return run.via(KINDS[described.kind](Made(run, described, label, offset)))

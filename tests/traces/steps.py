@@ -16,7 +16,7 @@ Build = Callable[[AnyFlow, Run, Step], AnyFlow]
 
 
 def chain(run: Run, described: Chain, offset: int = 0) -> AnyFlow:
-    """Give the flow of a chain."""
+    """Return the flow of a chain."""
     flow = source(run, described.source, offset)
     for step in described.steps:
         flow = run.via(STEPS[step.name](flow, run, step))
@@ -24,18 +24,18 @@ def chain(run: Run, described: Chain, offset: int = 0) -> AnyFlow:
 
 
 def other(run: Run, step: Step, offset: int = 0) -> AnyFlow:
-    """Give the flow that a step reads beside its input."""
+    """Return the flow that a step reads beside its input."""
     assert step.other is not None
     return chain(run, step.other, offset)
 
 
 def inner(run: Run, step: Step) -> Fn:
-    """Give a function that makes a flow of an element."""
+    """Return a function that makes a flow of an element."""
     return run.fn(step, lambda item: other(run, step, number(item)))
 
 
 def each_window(run: Run, step: Step) -> Fn:
-    """Give a function that reads a window or a group."""
+    """Return a function that reads a window or a group."""
 
     def read(window: AnyFlow) -> AnyFlow:
         run.say(f"{step.label} reads a part")
@@ -45,7 +45,7 @@ def each_window(run: Run, step: Step) -> Fn:
 
 
 def some(run: Run, step: Step) -> Fn:
-    """Give a function that makes up to two elements of one, by a generator, or in a list."""
+    """Return a function that makes up to two elements of one, by a generator, or in a list."""
 
     def generate(item: Any) -> Iterator[int]:
         try:
@@ -59,7 +59,7 @@ def some(run: Run, step: Step) -> Fn:
 
 
 def handled(step: Step) -> Fn:
-    """Give a function that emits, leaves out, or ends."""
+    """Return a function that emits, leaves out, or ends."""
 
     def handle(item: Any, sink: SynchronousSink[int]) -> None:
         if number(item) % 3:
@@ -88,12 +88,12 @@ def total(left: Any, item: Any) -> int:
 
 
 def odd(*args: Any) -> int:
-    """Tell whether an element is odd."""
+    """Return whether an element is odd."""
     return number(args[0]) % 2
 
 
 def half(item: Any) -> int:
-    """Give the same for two neighbours."""
+    """Return the same for two neighbours."""
     return number(item) // 2
 
 
@@ -102,7 +102,7 @@ def nothing(*_: Any) -> None:
 
 
 def plus(step: Step) -> Fn:
-    """Give a function that adds."""
+    """Return a function that adds."""
     return lambda item: number(item) + step.n
 
 
@@ -117,12 +117,12 @@ def batch(items: list[Any]) -> list[int]:
 
 
 def early(step: Step) -> Fn:
-    """Give a function that is true of smaller elements."""
+    """Return a function that is true of smaller elements."""
     return lambda item: number(item) < 6 + step.n
 
 
 def tries(run: Run, step: Step, least: int) -> Fn:
-    """Give a function that agrees to a few more subscriptions."""
+    """Return a function that agrees to a few more subscriptions."""
     return run.fn(step, lambda *args: args[-1] < step.n + least)
 
 

@@ -75,7 +75,7 @@ class TurnLoop(asyncio.SelectorEventLoop):
         self._run_once = run_once
 
     def time(self) -> float:
-        """Give the time of the loop's clock."""
+        """Return the time of the loop's clock."""
         return self._now
 
     async def rest(self) -> None:

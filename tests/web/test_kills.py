@@ -24,7 +24,7 @@ FATES = ("resets", "ends", "half closes and resets", "reads slowly and resets", 
 
 
 def answers(flow: Flow[int]) -> dict[str, Any]:
-    """Give the responses that clients read, each with enough in an element to stop a server that is not read."""
+    """Return the responses that clients read, each with enough in an element to stop a server that is not read."""
     return {
         "/body": FlowResponse(flow.map(lambda n: f"{n} {TEXT}\n"), send_timeout=0.5),
         "/lines": JSONLinesResponse(flow.map(lambda n: [n, TEXT]), send_timeout=0.5),

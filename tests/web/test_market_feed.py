@@ -119,7 +119,7 @@ async def test_a_feed_serves_those_who_read_whatever_the_others_do(monkeypatch: 
 
 
 def patience_of(hub: Hub[Any]) -> ByHand:
-    """Give what the hub has for those who hold up the others."""
+    """Return what the hub has for those who hold up the others."""
     patience: Any = hub._emission.patience
     assert isinstance(patience, ByHand)
     return patience

@@ -42,7 +42,7 @@ HEADERS = {"Proxy-Authorization": f"Bearer {SECRET}", "Cookie": f"session={SECRE
 
 
 def told(error: BaseException) -> str:
-    """Give all that can be read of an error: its traceback with notes and causes."""
+    """Return all that can be read of an error: its traceback with notes and causes."""
     return "".join(traceback.format_exception(error))
 
 
@@ -121,7 +121,7 @@ async def test_what_is_no_url_of_a_websocket_is_refused_without_secrets(url: str
 
 
 def over_http(request: Open, url: str) -> dict[str, Flow[Any]]:
-    """Give the flows of a client, as users write them: with a partial, whose arguments can be seen, and with a lambda."""
+    """Return the flows of a client, as users write them: with a partial, whose arguments are visible, and a lambda."""
     asked = partial(request, "GET", url, headers=HEADERS)
     return {
         "a body": Flow.using(asked, response_body),
@@ -199,7 +199,7 @@ def kept_by(connection: Any) -> bool:
 
 
 def vars_of(connection: Any) -> list[Any]:
-    """Give the parts of a connection, as a debugger shows them."""
+    """Return the parts of a connection, as a debugger shows them."""
     return [getattr(connection, name) for name in ("_reading", "_serving", "_takes")]
 
 

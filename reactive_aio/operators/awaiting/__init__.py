@@ -1,4 +1,4 @@
-"""Operators that await a function of the user's for each element."""
+"""Operators that await a function of the user for each element."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ U = TypeVar("U")
 
 
 class Awaiting(Fluent[T_co]):
-    """Operators that await a function of the user's for each element."""
+    """Operators that await a function of the user for each element."""
 
     __slots__ = ()
 
@@ -27,26 +27,27 @@ class Awaiting(Fluent[T_co]):
         max_concurrency: int = 16,
         order: Order | Callable[[T_co], Hashable] = "input",
     ) -> Flow[U]:
-        """Emit what ``await fn(item)`` gives for each element, up to ``max_concurrency`` of them side by side.
+        """Emit the result of ``await fn(item)`` for each element, with up to ``max_concurrency`` calls at a time.
 
-        With ``order="input"`` results come in the order of the elements, so a slow one holds up those behind it. With
-        ``"completion"`` a result comes as soon as it is there. With a function ``order=key`` the elements of one key are
-        awaited one after another, and those of other keys side by side. An example is the events of an account. Results
-        come as soon as they are there, and those of one key in the order of its elements.
+        With ``order="input"`` results come in the order of the elements, so a slow one holds up the ones after it. With
+        ``"completion"`` a result comes as soon as it is there. With a function ``order=key`` the elements of one key,
+        such as the events of an account, are awaited one after another. Elements of different keys are awaited at the
+        same time. Results come as soon as they are there, in order for each key.
 
-        Demand: as many elements are asked for as are wanted, at least ``max_concurrency`` and at most four times that. This
-        is also the bound of the buffer, from the request for an element until its result is delivered. With
-        ``max_concurrency=1`` no element is asked for before it is wanted.
-        Errors: what ``fn`` or ``order`` raises, with a note that names the element. The others under way are
-        cancelled and have ended before it is signalled, behind the results that could be delivered before it. An error
-        that they raise by then goes to ``hooks.on_error_dropped``. A failure of this flow comes behind all results. A
-        ``max_concurrency`` below 1 and another ``order`` are refused with ValueError when the flow is built.
-        Cancel: cancels what is under way, in the same turn. A terminal returns when it has ended. The elements that
-        were not finished with, and results not delivered, go to ``hooks.on_discard``.
-        Scheduling: on the loop where the flow ends that it is called on, in tasks that have a copy of its context variables.
-        Spark: with ``order="input"`` in the workers, on an event loop that each Python worker keeps beside them, up to
-        ``max_concurrency`` in each task. No more than that are taken before results are handed on. Other orders depend on
-        time, so that a task could not be done again, and are those of the loop: they run after the boundary.
+        Demand: passed on, but at least ``max_concurrency`` and at most four times that. This also bounds the buffer,
+        from the request for an element to the delivery of its result. With ``max_concurrency=1`` no element is
+        requested before there is demand for it.
+        Errors: an exception of ``fn`` or ``order``, with a note that names the element. It comes after the results that
+        could be delivered before it. The other calls are cancelled, and have ended before the error is signalled. An
+        error that they raise by then goes to ``hooks.on_error_dropped``. A failure of this flow comes after all
+        results. A ``max_concurrency`` below 1 and another ``order`` are refused with ValueError when the flow is built.
+        Cancel: cancels the running calls, in the same turn. A terminal returns when they have ended. Unfinished
+        elements, and results that were not delivered, go to ``hooks.on_discard``.
+        Scheduling: on the loop where the flow ends that it is called on, in tasks that have a copy of its context
+        variables.
+        Spark: with ``order="input"`` in the workers. Each Python worker keeps an event loop, and a task awaits up to
+        ``max_concurrency`` calls. It takes no more elements than that before it hands results on. Other orders depend
+        on time, so a task could not be repeated. They run after the boundary.
         (Reactor: ``flatMapSequential``, ``flatMap``; Pekko: ``mapAsync``, ``mapAsyncUnordered``,
         ``mapAsyncPartitioned``.)
 
@@ -70,13 +71,13 @@ class Awaiting(Fluent[T_co]):
         return self._begin(MapAsync(self._as_flow(), fn, max_concurrency, order))
 
     def filter_when(self, predicate: Callable[[T_co], Awaitable[object]], *, max_concurrency: int = 1) -> Flow[T_co]:
-        """Emit the elements for which ``await predicate(item)`` gives something true, in their order.
+        """Emit the elements for which ``await predicate(item)`` is true, in their order.
 
-        Demand: as `map_async` does; with ``max_concurrency=1`` an element is asked for when one is wanted, and another in
-        place of each that is dropped. No more than four times ``max_concurrency`` are buffered.
+        Demand: as of `map_async`. With ``max_concurrency=1`` one element is requested for each that is wanted, and
+        another in place of each that is dropped. No more than four times ``max_concurrency`` are buffered.
         Errors: what ``predicate`` raises, with a note that names the element; see `map_async`. A ``max_concurrency``
         below 1 is refused with ValueError when the flow is built.
-        Cancel: cancels what is under way. A terminal returns when it has ended.
+        Cancel: cancels the running calls. A terminal returns when they have ended.
         Scheduling: on the loop where the flow ends that it is called on, in tasks that have a copy of its context variables.
         Spark: in the workers, as `map_async` does.
         (Reactor: ``filterWhen``.)

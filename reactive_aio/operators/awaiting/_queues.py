@@ -1,4 +1,4 @@
-"""Queues of elements that are awaited: which one is begun with next, and which result is delivered next."""
+"""Queues of awaited elements: which one begins next, and which result is delivered next."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..._fusion import label
 from .._fluent import is_async
 
 Order = Literal["input", "completion"]
-"""In which order results are delivered: that of their elements, or that in which they are there."""
+"""The order of the results: that of their elements, or that of their completion."""
 
 Ticket = tuple[Any, ...]
 """The number of an element, the element, and what else its queue has to know of it."""
@@ -29,9 +29,9 @@ class ElementQueue(ABC):
     waiting: deque[Ticket] = field(init=False, factory=deque[Ticket])
     """The elements that may begin."""
     held: int = field(init=False, default=0)
-    """How many elements there are, from their coming to their delivery."""
+    """The number of elements, from their arrival to their delivery."""
     count: int = field(init=False, default=0)
-    """How many have come in all, which is the number of the next one."""
+    """The number of elements that have come, which is the number of the next one."""
 
     def add(self, items: list[Any]) -> None:
         """Take elements; what this raises is about the element whose number is ``count``."""
@@ -45,10 +45,10 @@ class ElementQueue(ABC):
 
     @abstractmethod
     def take(self, n: int) -> list[Any]:
-        """Give the results that are to be delivered next, ``n`` at most."""
+        """Return the next results to deliver, ``n`` at most."""
 
     def cut(self) -> list[Any]:
-        """Hold nothing but what can be delivered without any further result. Give the rest, but not what is begun."""
+        """Keep only results that can be delivered without a further one. Return the others, but not the begun ones."""
         left = [ticket[1] for ticket in self.waiting]
         self.waiting.clear()
         return left
@@ -68,7 +68,7 @@ class AsCompleted(ElementQueue):
             self._finished.append(result)
 
     def take(self, n: int) -> list[Any]:
-        """Give the oldest results."""
+        """Return the oldest results."""
         finished = self._finished
         taken = [finished.popleft() for _ in range(min(n, len(finished)))]
         self.held -= len(taken)
@@ -93,7 +93,7 @@ class AsGiven(ElementQueue):
         self._finished[ticket[0]] = result
 
     def take(self, n: int) -> list[Any]:
-        """Give the results up to the first element that has none yet."""
+        """Return the results up to the first element that has none yet."""
         finished, at, taken = self._finished, self._next, list[Any]()
         while at in finished:
             if finished[at] is not REJECTED:
@@ -119,7 +119,7 @@ class AsGiven(ElementQueue):
 
 @define(eq=False)
 class ByKey(AsCompleted):
-    """Elements of one key are begun with one after another. Results are delivered in the order in which they come."""
+    """Elements of one key begin one after another. Results are delivered in the order in which they come."""
 
     key: Callable[[Any], Hashable]
     _behind: dict[Hashable, deque[Ticket]] = field(init=False, factory=dict[Hashable, deque[Ticket]])
@@ -156,7 +156,7 @@ class ByKey(AsCompleted):
 
 
 def check_order(method: str, order: object) -> None:
-    """Refuse at once what is no order."""
+    """Raise unless the value is an order."""
     if callable(order):
         if is_async(order):
             raise TypeError(f"{method}(order={label(order)}): order takes an ordinary function, not an async one")

@@ -20,7 +20,7 @@ def _nothing(_item: object, _result: object) -> object:
 
 @frozen
 class ForEachAsync(Pushed[NoReturn]):
-    """Source of ``Flow.for_each`` with ``max_concurrency``: it gives nothing, so that what is wanted of it stays wanted."""
+    """Source of ``Flow.for_each`` with ``max_concurrency``. It emits nothing, so its demand is never met."""
 
     flow: FlowLike = field(repr=False)
     fn: Callable[[Any], Awaitable[object]]
@@ -38,7 +38,7 @@ class ForEachAsync(Pushed[NoReturn]):
 
     @property
     def followed(self) -> None:
-        """Stay with the subscriber, who is the one that awaits."""
+        """Stay with the subscriber, which awaits."""
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Begin to read the flow."""

@@ -1,4 +1,4 @@
-"""The machine behind the operators that await a function for each element, several at a time."""
+"""The machine behind the operators that await a function for several elements at a time."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from ...spec import UNBOUNDED, quarter
 from ._queues import REJECTED, ElementQueue, Ticket
 
 AHEAD: Final = 4
-"""How many times as many elements as are awaited at a time may be outstanding, where so many are wanted."""
+"""How many times the number of awaited elements may be outstanding, if there is demand for so many."""
 
 NOTHING: Final = object()
 
 
 @define(eq=False)
 class InFlight(Gathering):
-    """Reads a flow, awaits ``fn`` for up to ``max_concurrency`` elements at a time, and delivers what comes of them.
+    """Reads a flow, awaits ``fn`` for up to ``max_concurrency`` elements at a time, and delivers the results.
 
     The awaiting is done by workers: tasks that take one element after another, which costs half of what a task for each
     would. To an element a worker is as a task of its own. When one element has left context variables changed, or a
@@ -58,9 +58,9 @@ class InFlight(Gathering):
     """The future that workers without work wait for."""
     _pristine: Context = field(init=False)
     _turn_over: float = field(init=False, default=0.0)
-    """When workers that do not suspend are to give the event loop a turn."""
+    """The time when workers that do not suspend have to give the event loop a turn."""
     _ended: bool = field(init=False, default=False)
-    """Whether nothing is to come but what the queue holds, and behind that the failure, if there is one."""
+    """Whether only the queue's elements are left, and after them the failure, if there is one."""
     _stopped: bool = field(init=False, default=False)
     """Whether no result is taken any more."""
     _failure: BaseException | None = field(init=False, default=None)
@@ -76,7 +76,7 @@ class InFlight(Gathering):
     # -- the Owner of the flow
 
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
-        """Have elements taken up."""
+        """Start elements."""
         self._requested -= len(items)
         before = self.queue.count
         try:
@@ -88,7 +88,7 @@ class InFlight(Gathering):
         self._staff()
 
     def on_end(self, inner: Inner) -> None:
-        """Let what has come be seen to. The failure stands behind it."""
+        """Handle the arrived signals. The failure comes after the elements."""
         self._ended = True
         self._failure = inner.take_error()
         self.remove(inner)
@@ -98,7 +98,7 @@ class InFlight(Gathering):
     # -- the Subscription of the region
 
     def cancel(self) -> None:
-        """Cancel the flow and the workers, and let go of what has not been delivered."""
+        """Cancel the flow and the workers, and drop undelivered results."""
         super().cancel()
         self._stop()
         discard(self.queue.take(UNBOUNDED))
@@ -111,7 +111,7 @@ class InFlight(Gathering):
     # -- delivering
 
     def step(self) -> bool:
-        """Deliver what is there and wanted, ask for as much, and see whether that was all."""
+        """Deliver results as far as there is demand, request the same number, and check for the end."""
         if self.over:
             return False
         results = self.queue.take(self.demand)
@@ -140,7 +140,7 @@ class InFlight(Gathering):
     # -- awaiting
 
     def _staff(self) -> None:
-        """Have workers for what waits. They use the turn of the region, in steps of their own."""
+        """Start workers for waiting elements. They use the turn of the region, in their own steps."""
         self.budget.lend()
         missing = len(self.queue.waiting) - self._call(len(self.queue.waiting))
         for _ in range(min(missing, self.max_concurrency - self._workers)):
@@ -151,7 +151,7 @@ class InFlight(Gathering):
             task.add_done_callback(self._gone)
 
     def _call(self, n: int) -> int:
-        """Have idle workers look again, ``n`` at most. Tell how many do."""
+        """Let up to ``n`` idle workers look again. Return how many do."""
         called = self._idle[-n:] if n else []
         del self._idle[len(self._idle) - len(called) :]
         for each in called:
@@ -199,7 +199,7 @@ class InFlight(Gathering):
         self._staff()
 
     def _broke_off(self, error: BaseException, ticket: Ticket | None, awaitable: Any) -> None:
-        """See to what has ended a worker in the middle, perhaps of an element."""
+        """Handle an exception that ended a worker, perhaps in the middle of an element."""
         if ticket is None:
             self._fail(error, None)
         elif self._stopped and isinstance(error, asyncio.CancelledError):
@@ -210,7 +210,7 @@ class InFlight(Gathering):
             self._fail(error, ticket[0])
 
     def _gone(self, task: asyncio.Task[None]) -> None:
-        """See to the end of a worker. One that has not seen to it itself was cancelled too early, or interrupted."""
+        """Handle the end of a worker that did not do so itself. It was cancelled too early, or interrupted."""
         self._tasks.pop(task, None)
         error = asyncio.CancelledError() if task.cancelled() else task.exception()
         if error is not None:
@@ -223,7 +223,7 @@ class InFlight(Gathering):
     # -- the end
 
     def _fail(self, error: BaseException, number: int | None) -> None:
-        """Fail when the other workers have been cancelled and have ended, behind what can be delivered before."""
+        """Fail after the other workers have been cancelled and have ended, and after the deliverable results."""
         if self._stopped:
             if not isinstance(error, asyncio.CancelledError):
                 self.inlet.dropped(error)
@@ -240,7 +240,7 @@ class InFlight(Gathering):
         self.later()
 
     def _stop(self) -> None:
-        """Begin with nothing more, and cancel what has been begun."""
+        """Begin nothing more, and cancel what has begun."""
         self._stopped = True
         for task in self._tasks:
             task.cancel()
@@ -248,7 +248,7 @@ class InFlight(Gathering):
 
 
 def not_awaitable(fn: Callable[[Any], object], given: object) -> TypeError:
-    """Give the error of a function that gave what can't be awaited."""
+    """Return the error for a function that returned something that can't be awaited."""
     advice = "use map() or filter() for an ordinary function"
     return TypeError(f"{label(fn)} returned a value that can't be awaited, of type {type(given).__name__}: {advice}")
 

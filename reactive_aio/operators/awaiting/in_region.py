@@ -41,7 +41,7 @@ class Gate:
         return Gate, ()
 
     def of(self, n: int) -> asyncio.Semaphore:
-        """Give the semaphore."""
+        """Return the semaphore."""
         if self._semaphore is None:
             self._semaphore = asyncio.Semaphore(n)
         return self._semaphore
@@ -49,7 +49,7 @@ class Gate:
 
 @frozen
 class InRegion(Stage[T, U]):
-    """A stage that awaits ``fn`` for up to ``max_concurrency`` elements side by side, and gives results in their order."""
+    """A stage that awaits ``fn`` for up to ``max_concurrency`` elements at a time, and emits results in their order."""
 
     fn: Callable[[Any], Awaitable[Any]]
     max_concurrency: int
@@ -66,11 +66,11 @@ class InRegion(Stage[T, U]):
         return AWAIT
 
     def transform(self) -> Transform[T, U]:
-        """Give a place for the elements of one subscription."""
+        """Return a place for the elements of one subscription."""
         return Awaiting(self)
 
     def gives(self, item: Any, result: Any) -> Iterable[Any]:
-        """Tell what comes of an element and its result."""
+        """Return the elements to emit for an element and its result."""
         return (result,)
 
 
@@ -114,14 +114,14 @@ class Awaiting(Transform[Any, Any]):
     _under_way: int = field(init=False, default=0)
     """Elements that were taken and whose results have not been handed on."""
     _late: BaseException | None = field(init=False, default=None)
-    """The failure of the input, which comes behind all results."""
+    """The failure of the input, which comes after all results."""
 
     def apply(self, items: Iterator[Any]) -> Iterator[Any]:
-        """Take a stretch of input; what is under way when it ends is given by `finish`, or with the next stretch."""
+        """Take a stretch of input. Results that are pending at its end come with `finish`, or with the next stretch."""
         return self.paced(items, Pace())
 
     def paced(self, items: Iterator[Any], pace: Pace) -> Iterator[Any]:
-        """Keep as many under way as may be, and give the results that are there, until the time is up."""
+        """Await as many elements as allowed, and emit ready results, until the time is up."""
         given = False
         while True:
             for item, result in self._results():
@@ -138,14 +138,14 @@ class Awaiting(Transform[Any, Any]):
                 return
 
     def finish(self) -> Iterable[Any]:
-        """Give the results that are still to come."""
+        """Yield the results that are still to come."""
         while self._under_way:
             self._wait(None, inf)
             for item, result in self._results():
                 yield from self.stage.gives(item, result)
 
     def close(self) -> None:
-        """Cancel what is under way, and wait until it has ended."""
+        """Cancel the running calls, and wait until they have ended."""
         late, self._late = self._late, None
         if late is not None:
             drop_error(late)  # another one has come before it, or nobody wants to know
@@ -155,11 +155,11 @@ class Awaiting(Transform[Any, Any]):
 
     @property
     def pending(self) -> bool:
-        """Tell that results are still to come."""
+        """Return whether results are still to come."""
         return self._under_way > 0
 
     def _results(self) -> Iterator[tuple[Any, Any]]:
-        """Give what is there, and behind the last result the failure, if there is one."""
+        """Yield the results that are there, and after the last one raise the failure, if there is one."""
         side = self._side
         if side is not None:
             error = side.error  # first, for it comes behind the last result
@@ -189,7 +189,7 @@ class Awaiting(Transform[Any, Any]):
         return len(taken) == room
 
     def _begun(self) -> Side:
-        """Give the other side, which is begun with the first element."""
+        """Return the other side, which begins with the first element."""
         if self._side is None:
             stage = self.stage
             side = self._side = Side(WorkerLoop.of_process(), f"{stage} in this part of the stream", copy_context())
@@ -199,7 +199,7 @@ class Awaiting(Transform[Any, Any]):
         return self._side
 
     def _wait(self, pace: Pace | None, seconds: float) -> bool:
-        """Wait until there is something to be given. Tell whether there is, or may be."""
+        """Wait until there is something to emit. Return whether there is, or may be."""
         side = self._side
         assert side is not None
         if pace is None or not pace.resumes:
@@ -212,7 +212,7 @@ class Awaiting(Transform[Any, Any]):
 
 
 def gated(fn: Callable[[Any], Awaitable[Any]], gate: asyncio.Semaphore) -> Callable[[Any], Awaitable[Any]]:
-    """Give a function that begins when the gate lets it."""
+    """Return a function that begins when the gate lets it."""
 
     async def call(item: Any) -> Any:
         async with gate:

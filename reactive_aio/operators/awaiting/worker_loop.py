@@ -40,11 +40,11 @@ class WorkerLoop:
 
     loop: asyncio.AbstractEventLoop = field(init=False, factory=asyncio.new_event_loop)
     news: threading.Event = field(init=False, factory=threading.Event)
-    """Set when something has come of anything that is awaited."""
+    """Set when an awaited call has a result."""
 
     @staticmethod
     def of_process() -> WorkerLoop:
-        """Give the loop of this process."""
+        """Return the loop of this process."""
         with _LOCK:
             if not _LOOPS:
                 made = WorkerLoop()
@@ -68,7 +68,7 @@ class WorkerLoop:
 
 @define(eq=False)
 class Side:
-    """The end of a region's awaiting on the event loop (a Feed): what the worker gives and takes crosses here.
+    """The end of a region's awaiting on the event loop (a Feed). Elements and results of the worker cross here.
 
     Elements and calls go to the loop as callbacks. Results are appended there and taken by the worker, and ``error`` is
     set behind the last result.
@@ -85,7 +85,7 @@ class Side:
     # -- for the worker, on its thread
 
     def begin(self, machine: InFlight) -> None:
-        """Have the machine begin. It may give all that it has."""
+        """Let the machine begin. It may emit all that it has."""
         self._call(lambda: self._begin(machine))
 
     def _begin(self, machine: InFlight) -> None:
@@ -94,7 +94,7 @@ class Side:
         machine.request(UNBOUNDED)
 
     def give(self, items: list[Any]) -> None:
-        """Have elements awaited."""
+        """Start awaiting elements."""
         self._call(lambda: None if self._receiver is None else self._receiver.on_chunk(items))
 
     def wait(self, seconds: float) -> bool:
@@ -132,14 +132,14 @@ class Side:
         self.worker_loop.news.set()
 
     def on_complete(self) -> None:
-        """Nothing: the worker knows what it has given."""
+        """Nothing: the worker knows what it has passed on."""
 
     def post(self, handle: Callable[[Any], None], value: Any) -> None:
         """Call back."""
         self.loop.call_soon(handle, value, context=self.context)
 
     def hold(self) -> Released:
-        """Have `close` wait."""
+        """Let `close` wait."""
         return lambda join=None: self._released.set()
 
     def start(self, coroutine: Coroutine[Any, Any, U], context: Context | None = None) -> asyncio.Task[U]:
@@ -147,15 +147,15 @@ class Side:
         return self.loop.create_task(coroutine, context=context or self.context.copy())
 
     def cleanup_failed(self, error: BaseException) -> None:
-        """Tell the hook: the worker has no end that could raise it."""
+        """Report it to the hook: the worker has no end that could raise it."""
         self.context.copy().run(drop_error, error)
 
     def dropped(self, error: BaseException) -> None:
-        """Tell the hook."""
+        """Report it to the hook."""
         drop_error(error)
 
     def given(self, flow: FlowLike, most: int) -> list[Any] | None:
-        """Nothing: elements come as the worker gives them."""
+        """Nothing: elements come when the worker passes them."""
         return None
 
     def subscribe(
@@ -168,15 +168,15 @@ class Side:
         ended: Callable[[], None] | None = None,
         context: Context | None = None,
     ) -> None:
-        """Have the worker's elements received."""
+        """Receive the worker's elements."""
         self._receiver = receiver
         receiver.on_subscribe(self)
 
     # -- the Subscription of what the worker gives, which gives no more than `max_concurrency` ahead by itself
 
     def request(self, n: int) -> None:
-        """Nothing: fewer elements are under way than the machine asks for."""
+        """Nothing: fewer elements are in flight than the machine requests."""
 
     def cancel(self) -> None:
-        """Give no more to a machine that has failed or ended."""
+        """Pass nothing more to a machine that has failed or ended."""
         self._receiver = None

@@ -1,4 +1,4 @@
-"""Operators that make one flow of several."""
+"""Operators that combine several flows into one."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ D = TypeVar("D")
 
 
 class Combining(Fluent[T_co]):
-    """Operators that make one flow of several."""
+    """Operators that combine several flows into one."""
 
     __slots__ = ()
 
     def concat(self, *others: Flow[U]) -> Flow[T_co | U]:
         """Emit this flow to its end, then each of ``others`` in order.
 
-        Demand: what one flow leaves unmet is asked of the next, once. A flow is subscribed to when the one before it
-        has completed, also without demand. Nothing is buffered.
-        Errors: the failure of a flow ends the whole. An argument that is no flow is refused with TypeError when the flow
-        is built.
-        Spark: flows on Spark in order, all of whose operators run in the workers, are one job, whose partitions are
-        theirs in turn. So those of the next may be begun with ahead, as the next partitions of a flow are.
+        Demand: the unmet demand of one flow is requested from the next, once. A flow is subscribed to when the one
+        before it has completed, also without demand. Nothing is buffered.
+        Errors: the failure of a flow ends the whole flow. An argument that is not a flow is refused with TypeError when
+        the flow is built.
+        Spark: flows that run entirely in the workers, in order, are one job. Its partitions are those of the flows, one
+        after another. So a partition of the next flow may start early, as the next partition of one flow does.
         (Reactor: ``concatWith``; RxJava: ``concat``; Spark: ``union``.)
 
         >>> from reactive_aio import Flow
@@ -48,11 +48,11 @@ class Combining(Fluent[T_co]):
     def concat_eager(self, *others: Flow[U], prefetch: int = 32) -> Flow[T_co | U]:
         """Read this flow and ``others`` at the same time, and emit this flow to its end, then each of ``others`` in order.
 
-        Demand: each flow is asked for ``prefetch`` elements at once, and for more when three quarters of them have
-        been emitted. At most ``prefetch`` elements of each are buffered until it is their turn and they are wanted.
-        Errors: the failure of a flow comes at its place and ends the whole. The others are cancelled, and what is
-        buffered goes to ``hooks.on_discard``. An argument that is no flow is refused with TypeError and a ``prefetch``
-        below 1 with ValueError when the flow is built.
+        Demand: each flow is asked for ``prefetch`` elements at once, and for more when three quarters of them have been
+        emitted. At most ``prefetch`` elements of each are buffered until it is their turn and they are requested.
+        Errors: the failure of a flow comes at its place and ends the whole flow. The others are cancelled, and the
+        buffered elements go to ``hooks.on_discard``. An argument that is not a flow is refused with TypeError and a
+        ``prefetch`` below 1 with ValueError when the flow is built.
         (RxJava: ``concatEager``; Reactor: ``mergeSequential``.)
 
         >>> import asyncio
@@ -72,17 +72,17 @@ class Combining(Fluent[T_co]):
         return self._begin(ConcatEager[T_co | U]((self._as_flow(), *others), prefetch))
 
     def merge(self, *others: Flow[U], prefetch: int = 128, delay_errors: bool = False) -> Flow[T_co | U]:
-        """Read this flow and ``others`` at the same time, and emit what comes, as it comes.
+        """Read this flow and ``others`` at the same time, and emit elements as they arrive.
 
-        It is fair: if several flows have elements waiting, they take turns, and each gives all that it has in its turn. The
-        elements of one flow keep their order.
+        It is fair: if several flows have elements waiting, they take turns, and each emits all that it has in its turn.
+        The elements of one flow keep their order.
 
         Demand: each flow is asked for ``prefetch`` elements at once, and for more when three quarters of them have
         been emitted. At most ``prefetch`` elements of each are buffered until they are wanted.
-        Errors: the failure of a flow, behind the elements that came of it, ends the whole. The others are cancelled,
-        and what is buffered goes to ``hooks.on_discard``. With ``delay_errors`` the others are read to their ends
-        first. Several failures are an ExceptionGroup then. An argument that is no flow is refused with TypeError and a
-        ``prefetch`` below 1 with ValueError when the flow is built.
+        Errors: the failure of a flow ends the whole flow, after the elements that it emitted. The others are cancelled,
+        and the buffered elements go to ``hooks.on_discard``. With ``delay_errors`` the others are read to their ends
+        first. Several failures are an ExceptionGroup then. An argument that is not a flow is refused with TypeError and
+        a ``prefetch`` below 1 with ValueError when the flow is built.
         (Reactor, RxJava: ``merge``, ``mergeWith``; Pekko, RxPY, aiostream: ``merge``.)
 
         >>> from reactive_aio import Flow
@@ -102,7 +102,7 @@ class Combining(Fluent[T_co]):
         """Emit ``items``, then the elements of this flow.
 
         Demand: passed on one for one. This flow is asked for nothing before ``items`` have been emitted.
-        Errors: those of this flow, behind ``items``.
+        Errors: those of this flow, after ``items``.
         Spark: runs after the boundary, since it depends on the order of the whole.
         (Reactor, RxJava, RxPY: ``startWith``; Pekko: ``prepend``.)
 
@@ -116,7 +116,7 @@ class Combining(Fluent[T_co]):
         return self.then(stage)
 
     def default_if_empty(self, default: U) -> Flow[T_co | U]:
-        """Emit the elements of this flow, or ``default`` if it completes without one.
+        """Emit the elements of this flow, or ``default`` if it completes without an element.
 
         Demand: passed on one for one. ``default`` takes one too. Nothing is buffered.
         Errors: those of this flow.
@@ -133,11 +133,12 @@ class Combining(Fluent[T_co]):
         return self.then(stage)
 
     def switch_if_empty(self, other: Flow[U]) -> Flow[T_co | U]:
-        """Emit the elements of this flow, or those of ``other`` if it completes without one.
+        """Emit the elements of this flow, or those of ``other`` if it completes without an element.
 
-        Demand: what was asked of this flow is asked of ``other``, once. ``other`` is not subscribed to where it is not
+        Demand: the demand on this flow is requested from ``other``, once. ``other`` is not subscribed to unless it is
         needed. Nothing is buffered.
-        Errors: those of the flow that is read. An argument that is no flow is refused with TypeError when the flow is built.
+        Errors: those of the flow that is read. An argument that is not a flow is refused with TypeError when the flow
+        is built.
         (Reactor, RxJava: ``switchIfEmpty``; Pekko: ``orElse``.)
 
         >>> from reactive_aio import Flow
@@ -152,11 +153,11 @@ class Combining(Fluent[T_co]):
     def race(self, *others: Flow[U]) -> Flow[T_co | U]:
         """Emit the elements of the flow that signals first: an element, a failure or its end.
 
-        Demand: every flow is asked for all of it until one has signalled, and that one alone from then on. The others
-        are cancelled. Nothing is buffered; what they had made by then goes to ``hooks.on_discard``. The flows are
-        subscribed to in order, up to one that ends at once.
-        Errors: the failure of the flow that was first. One that fails before any has signalled is the first. An
-        argument that is no flow is refused with TypeError when the flow is built.
+        Demand: every flow gets the whole demand until one has signalled, and from then on that flow alone. The others
+        are cancelled. Nothing is buffered. Elements that they have made by then go to ``hooks.on_discard``. The flows
+        are subscribed to in order, up to one that ends at once.
+        Errors: the failure of the first flow. A flow that fails before any has signalled is the first. An argument that
+        is not a flow is refused with TypeError when the flow is built.
         (Reactor: ``firstWithSignal``; RxJava, RxPY: ``amb``.)
 
         >>> from reactive_aio import Flow
@@ -183,14 +184,14 @@ class Combining(Fluent[T_co]):
     def zip(self, *others: Flow[Any], prefetch: int = 256) -> Flow[Any]:
         """Emit tuples of one element of this flow and one of each of ``others``, in order.
 
-        It completes as soon as there can be no further tuple: when a flow has ended and all it gave has been used, also
-        without demand. The others are cancelled then.
+        It completes as soon as there can be no further tuple: when a flow has ended and all its elements have been
+        used, also without demand. The others are cancelled then.
         Demand: each flow is asked for ``prefetch`` elements at once, and for more when three quarters of them have been
-        used. At most ``prefetch`` elements of each are buffered until there is one of each and they are wanted.
-        Errors: the failure of a flow stands behind the elements that came of it, and ends the whole when they have been
-        used. Where several have ended the first in order decides, as in the builtin. The rest of the others goes
-        to ``hooks.on_discard``, and a failure that nobody came to see to ``hooks.on_error_dropped``. An argument that
-        is no flow is refused with TypeError and a ``prefetch`` below 1 with ValueError when the flow is built.
+        used. At most ``prefetch`` elements of each are buffered until there is one of each and a tuple is requested.
+        Errors: the failure of a flow comes after its elements, and ends the whole flow when they have been used. If
+        several have ended, the first in order decides, as in the builtin. Elements left over go to
+        ``hooks.on_discard``, and a failure that was not reached goes to ``hooks.on_error_dropped``. An argument that is
+        not a flow is refused with TypeError and a ``prefetch`` below 1 with ValueError when the flow is built.
         (Reactor, RxJava, Pekko, RxPY: ``zip``; the builtin ``zip``.)
 
         >>> from reactive_aio import Flow
@@ -218,16 +219,16 @@ class Combining(Fluent[T_co]):
     @overload
     def combine_latest(self, *others: Flow[U], prefetch: int = ...) -> Flow[tuple[T_co | U, ...]]: ...
     def combine_latest(self, *others: Flow[Any], prefetch: int = 32) -> Flow[Any]:
-        """Emit, for each element of any of the flows, a tuple of the latest ones of all.
+        """For each element of any flow, emit a tuple of the latest elements of all.
 
         The first tuple comes when all have emitted. Elements make tuples in the order in which they arrive, and none is
-        left out after the first tuple. A flow that is faster than its subscriber is slowed, not sampled. It completes
-        when all flows have, or one of them without having emitted.
+        left out after the first tuple. A flow that is faster than the subscriber is slowed, not sampled. It completes
+        when all flows have completed, or one that has emitted nothing.
         Demand: each flow is asked for ``prefetch`` elements at once, and for more when three quarters of them have been
-        used. At most ``prefetch`` elements of each are buffered until they are wanted.
-        Errors: the failure of a flow, behind the elements that came of it, ends the whole. The others are cancelled.
-        Elements that are buffered, and those that were replaced before they were in a tuple, go to
-        ``hooks.on_discard``. An argument that is no flow is refused with TypeError and a ``prefetch`` below 1 with
+        used. At most ``prefetch`` elements of each are buffered until they are requested.
+        Errors: the failure of a flow ends the whole flow, after the elements that it emitted. The others are cancelled.
+        Elements that are buffered, and elements that were replaced before they were in a tuple, go to
+        ``hooks.on_discard``. An argument that is not a flow is refused with TypeError and a ``prefetch`` below 1 with
         ValueError when the flow is built.
         (Reactor, RxJava: ``combineLatest``; RxPY, aioreactive: ``combine_latest``; kotlinx: ``combine``.)
 
@@ -246,13 +247,13 @@ class Combining(Fluent[T_co]):
     def with_latest_from(self, other: Flow[U]) -> Flow[tuple[T_co, U]]:
         """Emit each element of this flow with the latest one of ``other``.
 
-        This flow is asked for elements when ``other`` has emitted, and not sooner. So none has to be left out. It
-        completes when this flow does, or when ``other`` does without having emitted.
+        This flow is asked for elements only when ``other`` has emitted, so that none is left out. It completes when
+        this flow completes, or when ``other`` completes without an element.
         Demand: passed to this flow one for one. A source that can't be slowed needs an ``on_backpressure_`` operator
         before this one. ``other`` is asked for all it has, whatever the demand. The latest element is kept.
-        Errors: the failure of either flow ends the whole at once. An element of ``other`` that was in no pair goes to
-        ``hooks.on_discard``. An argument that is no flow is refused with TypeError when the flow is built.
-        (Reactor, RxJava: ``withLatestFrom``, which leave out what comes before; RxPY: ``with_latest_from``.)
+        Errors: the failure of either flow ends the whole flow at once. An element of ``other`` that was in no pair goes
+        to ``hooks.on_discard``. An argument that is not a flow is refused with TypeError when the flow is built.
+        (Reactor, RxJava: ``withLatestFrom``, which leave out earlier elements; RxPY: ``with_latest_from``.)
 
         >>> from reactive_aio import Flow
         >>> Flow.range(3).with_latest_from(Flow.of("old", "new")).run_sync()

@@ -46,10 +46,10 @@ class CombineLatest(Pushed[T]):
 
 @define(eq=False)
 class CombiningLatest(Gathering):
-    """Takes the elements of all flows in the order in which they have arrived, each when it is wanted."""
+    """Takes the elements of all flows in the order of their arrival, each on demand."""
 
     _missing: int
-    """How many flows have not emitted yet."""
+    """The number of flows that have not emitted yet."""
     _latest: list[Any] = field(init=False)
     _arrived: deque[tuple[Inner, int]] = field(init=False, factory=deque[tuple[Inner, int]])  # bounded by what is kept
     """The flows whose elements come next, each with the number of them."""
@@ -71,7 +71,7 @@ class CombiningLatest(Gathering):
         super().on_chunk(inner, items)
 
     def step(self) -> bool:
-        """Take the next elements, as many as are wanted."""
+        """Take the next elements, as far as there is demand."""
         if not self.demand or not self._arrived:
             return False
         inner, count = self._arrived.popleft()
@@ -100,7 +100,7 @@ class CombiningLatest(Gathering):
             self.emit([(*before, item, *after) for item in items])
 
     def on_spent(self, inner: Inner) -> None:
-        """Complete behind the last flow, or one that has never emitted."""
+        """Complete after the last flow, or after one that has never emitted."""
         super().on_spent(inner)
         if not self.over and (not self.inners or self._latest[inner.key] is NOTHING):
             self.complete()

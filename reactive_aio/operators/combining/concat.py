@@ -43,7 +43,7 @@ class Concat(Pushed[T]):
         return self.flows
 
     def lower(self, stage: Placed[Stage[Any, Any]]) -> Concat[Any]:
-        """Have each flow run a stage where its elements are made: they are parts of the whole."""
+        """Let each flow run a stage where its elements are made: they are parts of the whole."""
         return Concat(tuple(flow.__nodes__.then(stage) for flow in self.flows))
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
@@ -60,7 +60,7 @@ def first_of(flows: tuple[FlowLike, ...]) -> str:
 
 
 def parts(flow: FlowLike) -> tuple[FlowLike, ...]:
-    """Give the flows that a concat reads, else the flow: so a chain of concats is one, and no nest of them."""
+    """Return the flows that a concat reads, else the flow. So a chain of concats is one concat."""
     nodes = flow.__nodes__
     operator = nodes.source.operator
     return operator.flows if isinstance(operator, Concat) and not nodes.steps else (flow,)
@@ -74,7 +74,7 @@ class Concatenation(Coordinator):
     _at: int = field(init=False, default=0)
 
     def on_source_complete(self) -> None:
-        """Go on, or complete behind the last."""
+        """Go on, or complete after the last flow."""
         if self._at == len(self.flows):
             self.complete()
         else:

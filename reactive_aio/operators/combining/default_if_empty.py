@@ -1,4 +1,4 @@
-"""The stage that gives an element of its own where the source has none."""
+"""The stage that emits its own element if the source has none."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class DefaultIfEmpty(Stage[T, T]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
-        """Give a switch."""
+        """Return a switch."""
         return Defaulting(self.default)
 
 
@@ -38,12 +38,12 @@ class Defaulting(Transform[T, T]):
     """)
 
     def finish(self) -> Iterable[T]:
-        """Give the default, if nothing else came."""
+        """Yield the default, if nothing else came."""
         if not self.needless:
             self.needless = True
             yield self.default
 
     @property
     def pending(self) -> bool:
-        """Tell that the default would come."""
+        """Return whether the default would come."""
         return not self.needless

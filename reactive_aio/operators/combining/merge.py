@@ -1,4 +1,4 @@
-"""The combinator that reads several flows at a time and emits what comes, as it comes."""
+"""The combinator that reads several flows at a time and emits elements as they arrive."""
 
 from __future__ import annotations
 

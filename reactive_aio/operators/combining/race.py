@@ -32,7 +32,7 @@ class Race(Pushed[T]):
         return self.flows
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
-        """Have the flows start."""
+        """Start the flows."""
         racing = Racing(inlet)
         racing.start(self.flows, None)
         return racing
@@ -51,7 +51,7 @@ class Racing(Gathering):
             inner.request(n)
 
     def step(self) -> bool:
-        """Ask for what was wanted before all were in the race. Nothing is kept."""
+        """Request what was requested before all were in the race. Nothing is kept."""
         if self.started and self.demand:
             wanted = self.take_demand()
             self.request(wanted)

@@ -1,4 +1,4 @@
-"""The stage that gives elements of its own before those of the source."""
+"""The stage that emits its own elements before those of the source."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class StartWith(Stage[T, T]):
         return ", ".join(shown if len(shown) == len(self.items) else [*shown, "..."])
 
     def transform(self) -> Transform[T, T]:
-        """Give a place in the elements."""
+        """Return a transform with a place in the elements."""
         return StartingWith(self.items)
 
 
 @define
 class StartingWith(Transform[T, T]):
-    """How many elements one subscription has been given."""
+    """The number of elements that one subscription has emitted."""
 
     items: tuple[T, ...]
     given: int = field(init=False, default=0)
@@ -41,12 +41,12 @@ class StartingWith(Transform[T, T]):
     template: ClassVar[Template | None] = Template("$rest")
 
     def prelude(self) -> Iterable[T]:
-        """Give the elements."""
+        """Yield the elements."""
         for item in self.items:
             self.given += 1
             yield item
 
     @property
     def pending(self) -> bool:
-        """Tell that some are still to come."""
+        """Return whether some are still to come."""
         return self.given < len(self.items)

@@ -30,7 +30,7 @@ class WithLatestFrom(Pushed[T]):
         return (self.flow, self.other)
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
-        """Begin with the other flow, so that what it has is there before the first element."""
+        """Begin with the other flow, so that its latest element is there before the first of this one."""
         adding = AddingLatest(inlet)
         adding.source.request(UNBOUNDED)
         adding.subscribe(self.other, adding.source, at_once=True)

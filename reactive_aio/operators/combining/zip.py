@@ -41,7 +41,7 @@ class Zip(Pushed[T]):
 
 @define(eq=False)
 class Zipping(Gathering):
-    """Keeps what has arrived until there is one element of each, and emits as many tuples as are wanted.
+    """Keeps the arrived elements until there is one of each flow, and emits the requested tuples.
 
     Of flows that have ended and have nothing left the first in order decides how the whole ends, as in the builtin.
     """
@@ -55,11 +55,11 @@ class Zipping(Gathering):
         self.go()
 
     def on_end(self, inner: Inner) -> None:
-        """See whether another tuple can come."""
+        """Check whether another tuple can come."""
         self.go()
 
     def step(self) -> bool:
-        """Emit all that there is to emit; end if one of the flows has nothing more to give."""
+        """Emit the possible tuples. End if one of the flows has no more elements."""
         columns, n = tuple(self.inners), self.demand if self.inners else 0
         for each in columns:
             n = min(n, len(each.kept))

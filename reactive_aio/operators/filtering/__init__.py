@@ -51,7 +51,7 @@ class Filtering(Fluent[T_co]):
 
         Demand: passed on, but never more than ``n`` in all. ``take(0)`` completes without opening the source.
         Errors: a negative ``n`` is refused with ValueError when the flow is built.
-        Spark: in parts. No task gives more than ``n``, and their elements are counted here.
+        Spark: in parts. No task emits more than ``n`` elements, and the elements of all tasks are counted here.
         (Reactor 3.5, RxJava: ``take``; Pekko: ``take``.)
 
         >>> from reactive_aio import Flow
@@ -97,7 +97,7 @@ class Filtering(Fluent[T_co]):
         return self.then(TakeLast(n))
 
     def take_while(self, predicate: Callable[[T_co], object]) -> Flow[T_co]:
-        """Emit elements as long as ``predicate`` is true of them. At the first other one, cancel the source and complete.
+        """Emit elements as long as ``predicate`` is true. At the first other element, cancel the source and complete.
 
         Demand: passed on one for one. Nothing is buffered. The element that ends it is read and dropped.
         Errors: an exception of ``predicate`` ends the flow, after the elements before it. An ``async def`` is refused with
@@ -115,7 +115,7 @@ class Filtering(Fluent[T_co]):
         return self.then(TakeWhile(predicate))
 
     def take_until(self, predicate: Callable[[T_co], object]) -> Flow[T_co]:
-        """Emit elements up to and with the first for which ``predicate`` is true, then cancel and complete.
+        """Emit elements up to and including the first for which ``predicate`` is true, then cancel and complete.
 
         Demand: passed on one for one. The end follows the last element without further demand. Nothing is buffered, and
         nothing is read beyond that element.
@@ -165,7 +165,7 @@ class Filtering(Fluent[T_co]):
         """Emit all but the last ``n`` elements, each as soon as ``n`` others have come after it.
 
         Demand: the first request is enlarged by ``n``, once. ``n`` elements are held back.
-        Errors: what is held back at the end, at a failure or on cancel goes to ``hooks.on_discard``. A negative
+        Errors: elements that are held back at the end, at a failure or on cancel go to ``hooks.on_discard``. A negative
         ``n`` is refused with ValueError when the flow is built.
         Spark: runs after the boundary, since it depends on the order of the whole.
         (Reactor, RxJava: ``skipLast``.)
@@ -180,7 +180,7 @@ class Filtering(Fluent[T_co]):
         return self.then(SkipLast(n))
 
     def skip_while(self, predicate: Callable[[T_co], object]) -> Flow[T_co]:
-        """Drop elements as long as ``predicate`` is true of them. Emit the first other one and all that follow.
+        """Drop elements as long as ``predicate`` is true for them. Emit the first other element and all that follow.
 
         Demand: passed on. For each element that it drops, it requests another. Nothing is buffered.
         Errors: an exception of ``predicate`` ends the flow. An ``async def`` is refused with TypeError when the flow is
@@ -227,13 +227,14 @@ class Filtering(Fluent[T_co]):
     def distinct(
         self, key: Callable[[T_co], Hashable] | None = None, *, max_keys: int = 65_536, evict: bool = False
     ) -> Flow[T_co]:
-        """Emit the elements that have not come before, by themselves or by their ``key``.
+        """Emit each element that has not come before, compared by itself or by its ``key``.
 
-        Demand: passed on. For each element that it drops, it requests another. At most ``max_keys`` keys are remembered.
-        Errors: LimitExceededError when one key more comes. With ``evict`` the oldest is forgotten instead, and passes
-        when it comes again. An exception that ``key`` raises, and a key that can't be hashed, ends the flow.
-        ``max_keys`` below 1 and an ``async def`` are refused when the flow is built.
-        Spark: in parts; what a partition has had already stays there. With ``evict`` it runs after the boundary.
+        Demand: passed on. For each element that it drops, it requests another. At most ``max_keys`` keys are
+        remembered.
+        Errors: LimitExceededError when one more key comes. With ``evict`` the oldest key is forgotten instead, and
+        passes when it comes again. An exception of ``key``, and a key that can't be hashed, ends the flow. ``max_keys``
+        below 1 and an ``async def`` are refused when the flow is built.
+        Spark: in parts. A worker drops the duplicates within its partition. With ``evict`` it runs after the boundary.
         (Reactor, RxJava: ``distinct``, of unbounded memory.)
 
         >>> from reactive_aio import Flow
@@ -259,9 +260,9 @@ class Filtering(Fluent[T_co]):
     def distinct_until_changed(
         self, key: Callable[[T_co], Any] | None = None, *, comparer: Callable[[Any, Any], object] | None = None
     ) -> Flow[T_co]:
-        """Drop elements that equal the one before, by themselves or by their ``key``, and emit the others.
+        """Drop elements that equal the one before, compared by themselves or by their ``key``, and emit the others.
 
-        ``comparer(before, now)`` tells whether two keys are equal. By default it is ``==``.
+        ``comparer(before, now)`` returns whether two keys are equal. By default it is ``==``.
         Demand: passed on. For each element that it drops, it requests another. One key is kept.
         Errors: an exception of ``key`` or ``comparer`` ends the flow, after the elements before it. An ``async def`` is
         refused with TypeError when the flow is built.
@@ -285,7 +286,7 @@ class Filtering(Fluent[T_co]):
         """Emit the elements that are instances of ``kind``.
 
         Demand: passed on. For each element that it drops, it requests another. Nothing is buffered.
-        Errors: what is no type is refused with TypeError when the flow is built.
+        Errors: an argument that is not a type is refused with TypeError when the flow is built.
         Spark: runs in the workers.
         (Reactor, RxJava: ``ofType``; Pekko: ``collectType``.)
 
@@ -304,13 +305,13 @@ class Filtering(Fluent[T_co]):
     ) -> Flow[T_co]:
         """Emit a random ``fraction`` of the elements, in their order: the same ones each time for the same ``seed``.
 
-        A hash of the ``repr`` of the element, or of its ``key``, and ``seed`` decide whether it is drawn. Its place and its
-        partition make no difference. So equal elements are drawn all or not at all,
-        and with a key all of a user's, say, or none. For elements that come up again and are to be drawn one by one give
-        a key that differs, or number them before.
+        A hash of the ``repr`` of the element, or of its ``key``, and ``seed`` decide whether it is drawn. Its place and
+        its partition make no difference. So equal elements are drawn all or not at all. With a key, all elements of a
+        user are drawn, say, or none. To draw repeated elements one by one, use a key that differs, or number them
+        before.
         Demand: passed on. For each element that it drops, it requests another. Nothing is buffered.
         Errors: TypeError for elements, or keys, whose text differs from process to process: sets, and objects that are
-        shown by their address. An exception that ``key`` raises ends the flow. A ``fraction`` outside of 0 to 1 is refused with
+        shown by their address. An exception of ``key`` ends the flow. A ``fraction`` outside of 0 to 1 is refused with
         ValueError when the flow is built.
         Spark: runs in the workers.
         (Spark: ``sample``, which depends on the partitions; Polars, pandas: ``sample(fraction)``; Reactor, RxJava: none.)

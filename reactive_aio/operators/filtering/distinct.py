@@ -1,4 +1,4 @@
-"""The stage that drops what has been seen before."""
+"""The stage that drops elements that have come before."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Distinct(Stage[T, T]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
-        """Give an empty memory."""
+        """Return an empty memory."""
         if self.key is None:
             return Remembering[T](self.max_keys, self.evict)
         return RememberingKeys[T](self.max_keys, self.evict, self.key)
@@ -41,7 +41,7 @@ class Distinct(Stage[T, T]):
 
 @frozen
 class Fewer(Stage[T, T]):
-    """Drops most of what has been seen before, as far as it can remember, and is never wrong about the rest."""
+    """Drops most elements that have come before, as far as it can remember, and never drops another one."""
 
     key: Callable[[T], Hashable] | None
     max_keys: int
@@ -50,7 +50,7 @@ class Fewer(Stage[T, T]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
-        """Give an empty memory."""
+        """Return an empty memory."""
         if self.key is None:
             return RememberingSome[T](self.max_keys, evict=False)
         return RememberingSomeKeys[T](self.max_keys, evict=False, key=self.key)
@@ -72,7 +72,7 @@ class Remembering(Transform[T, T]):
     """)
 
     def remember(self, key: Hashable) -> None:
-        """Put a new key in, in the place of the oldest if there is no other."""
+        """Add a new key, in the place of the oldest if there is no other."""
         if len(self.seen) == self.max_keys:
             if not self.evict:
                 raise LimitExceededError(

@@ -26,7 +26,7 @@ class DistinctUntilChanged(Stage[T, T]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
-        """Give a place for what came last."""
+        """Return a place for what came last."""
         if self.key is None and self.comparer is None:
             return Changes[T]()
         return ChangesBy[T](self.key or itself, self.comparer or eq)

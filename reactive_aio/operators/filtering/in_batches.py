@@ -17,7 +17,7 @@ FILTERS: frozenset[str] = frozenset({"pyarrow", "polars"})
 
 
 def length(batch: object, method: str) -> int:
-    """Return how many elements a batch has. Refuse what is no batch."""
+    """Return the number of elements of a batch. Raise if it is not a batch."""
     kind = type(batch)
     if issubclass(kind, (str, dict)) or not (hasattr(kind, "__len__") and hasattr(kind, "__getitem__")):
         raise TypeError(
@@ -70,7 +70,7 @@ class FilterBatches(_OfBatches[B]):
     """)
 
     def kept(self, batch: Any) -> Any:
-        """Return what is left of a batch, or None."""
+        """Return the rest of a batch, or None."""
         if not length(batch, self.method):
             return None
         left = where(batch, self.predicate(batch))

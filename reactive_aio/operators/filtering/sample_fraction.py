@@ -28,7 +28,7 @@ class SampleFraction(Stage[T, T]):
     forwards = True
 
     def transform(self) -> Transform[T, T]:
-        """Give the means to draw."""
+        """Return a transform that draws."""
         return Drawing(self)
 
 
@@ -47,7 +47,7 @@ class Drawing(Transform[T, T]):
     """)
 
     def draws(self, item: T) -> bool:
-        """Tell whether an element is one of the sample."""
+        """Return whether an element is one of the sample."""
         hashed = self.seeded.copy()
         hashed.update(bits(item if self.key is None else self.key(item)))
         return int.from_bytes(hashed.digest()) < self.limit

@@ -22,7 +22,7 @@ class Skip(Stage[T, T]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
-        """Give a countdown."""
+        """Return a countdown."""
         return Skipping(self.n)
 
 
@@ -43,5 +43,5 @@ class Skipping(Transform[T, T]):
     )
 
     def demand(self, n: int) -> int:
-        """Ask once for what is dropped together with what is wanted."""
+        """Request the dropped elements once, together with the demand."""
         return add_demand(n, self.left)

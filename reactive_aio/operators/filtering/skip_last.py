@@ -24,7 +24,7 @@ class SkipLast(Stage[T, T]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
-        """Give an empty queue."""
+        """Return an empty queue."""
         return HoldingBack[T](self.n)
 
 
@@ -46,10 +46,10 @@ class HoldingBack(Transform[T, T]):
         self.held = deque(maxlen=min(self.n + 1, MOST_AT_ONCE))
 
     def demand(self, n: int) -> int:
-        """Ask once for what is held back together with what is wanted."""
+        """Request the elements to hold back once, together with the demand."""
         return add_demand(n, self.n - len(self.held)) if n else 0
 
     def close(self) -> None:
-        """Let go of what is held back."""
+        """Drop the elements that are held back."""
         discard(self.held)
         self.held.clear()

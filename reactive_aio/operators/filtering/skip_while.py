@@ -22,7 +22,7 @@ class SkipWhile(Stage[T, T]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
-        """Give a switch."""
+        """Return a switch."""
         return SkippingWhile[T](self.predicate)
 
 

@@ -26,13 +26,13 @@ class Slice(Stage[T, T]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
-        """Give the two counts."""
+        """Return the two counts."""
         # Reckoned, since `len` takes no range that is longer than the longest list.
         left = UNBOUNDED if self.stop is None else max(0, -((self.start - self.stop) // self.step))
         return Slicing(self.start, left, self.step)
 
     def in_parts(self) -> Parts | None:
-        """No part gives more than lie before the end, if there is one."""
+        """No part emits more elements than there are before the end, if there is one."""
         return None if self.stop is None else Parts(Take(self.stop), self, at_end=False)
 
     def __str__(self) -> str:
@@ -42,7 +42,7 @@ class Slice(Stage[T, T]):
 
 @define
 class Slicing(Transform[T, T]):
-    """How many elements one subscription drops before the next, and how many it still lets through."""
+    """The number of elements that one subscription drops before the next, and that it still lets through."""
 
     gap: int
     left: int
@@ -63,13 +63,13 @@ class Slicing(Transform[T, T]):
     )
 
     def demand(self, n: int) -> int:
-        """Ask for what is wanted and for what lies in front of and between it, never beyond the last."""
+        """Request the wanted elements and those before and between them, never beyond the last."""
         wanted = min(n, self.left)
         return bounded(self.gap + (wanted - 1) * self.step + 1) if wanted else 0
 
     @property
     def done(self) -> bool:
-        """Tell that all have been let through."""
+        """Return whether all have been let through."""
         return not self.left
 
 

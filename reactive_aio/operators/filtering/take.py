@@ -21,11 +21,11 @@ class Take(Stage[T, T]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
-        """Give a countdown."""
+        """Return a countdown."""
         return Taking(self.n)
 
     def in_parts(self) -> Parts:
-        """No part gives more than are let through in all."""
+        """No part emits more elements than are let through in all."""
         return Parts(self, self, at_end=False)
 
 
@@ -46,10 +46,10 @@ class Taking(Transform[T, T]):
     )
 
     def demand(self, n: int) -> int:
-        """Never ask for more than are let through."""
+        """Never request more elements than are let through."""
         return min(n, self.left)
 
     @property
     def done(self) -> bool:
-        """Tell that all have been let through."""
+        """Return whether all have been let through."""
         return not self.left

@@ -25,11 +25,11 @@ class TakeLast(Stage[T, T]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
-        """Give room for so many."""
+        """Return an empty buffer."""
         return KeepingLast[T](self.n)
 
     def in_parts(self) -> Parts:
-        """Give the last of the last elements."""
+        """Return how the parts are merged: the last of their last elements."""
         return Parts(self, self)
 
 
@@ -55,16 +55,16 @@ class KeepingLast(Transform[T, T]):
         return UNBOUNDED if n else 0
 
     def finish(self) -> Iterable[T]:
-        """Give them, each when it is wanted."""
+        """Yield the elements, each when it is wanted."""
         while self.held:
             yield self.held.popleft()
 
     def close(self) -> None:
-        """Let go of what was not wanted."""
+        """Drop the elements without demand."""
         discard(self.held)
         self.held.clear()
 
     @property
     def pending(self) -> bool:
-        """Tell that there are some to come."""
+        """Return whether elements are still to come."""
         return bool(self.held)

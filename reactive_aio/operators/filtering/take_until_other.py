@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 def ending(flow: Flow[Any], other: object) -> Flow[Any]:
-    """Give the flow that ends another one: itself, or one that completes when an event is set, or when a function has been awaited."""
+    """Return the flow that ends another: the argument, or a flow that completes with an event or an awaitable."""
     if is_flow(other):
         return other
     if isinstance(other, asyncio.Event):
@@ -45,12 +45,12 @@ def ending(flow: Flow[Any], other: object) -> Flow[Any]:
 
 @define(eq=False)
 class Once:
-    """Gives what can be awaited once only, to the first subscription."""
+    """Passes an awaitable that can be awaited only once to the first subscription."""
 
     _awaitable: Awaitable[object] | None
 
     def __call__(self) -> Awaitable[object]:
-        """Give it away."""
+        """Return the awaitable, the first time."""
         awaitable, self._awaitable = self._awaitable, None
         if awaitable is None:
             raise SourceConsumedError(
@@ -61,7 +61,7 @@ class Once:
 
 
 async def _outcome(future: asyncio.Future[object]) -> object:
-    """Wait for a task or future of somebody else's, which outlives a cancel of this."""
+    """Wait for a task or future of other code, which outlives a cancel of this."""
     await asyncio.wait((future,))
     return future.result()
 
@@ -79,7 +79,7 @@ class TakeUntilOther(Pushed[T]):
         return (self.flow, self.other)
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
-        """Begin with the flow that ends the other: where it has done so already, the other is not begun."""
+        """Begin with the flow that ends the other. If it has already done so, the other is not begun."""
         taking = TakingUntil(inlet)
         taking.bell.request(1)
         taking.subscribe(self.other, taking.bell, at_once=True)

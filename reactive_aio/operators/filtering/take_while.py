@@ -23,7 +23,7 @@ class TakeWhile(Stage[T, T]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
-        """Give a switch."""
+        """Return a switch."""
         return TakingWhile[T](self.predicate)
 
     def in_parts(self) -> Parts:
@@ -41,7 +41,7 @@ class TakeUntil(Stage[T, T]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
-        """Give a switch."""
+        """Return a switch."""
         return TakingUntil[T](self.predicate)
 
     def in_parts(self) -> Parts:
@@ -65,7 +65,7 @@ class TakingWhile(Transform[T, T]):
 
     @property
     def done(self) -> bool:
-        """Tell that it has."""
+        """Return whether the flow has ended."""
         return self.over
 
 
@@ -89,7 +89,7 @@ class TakingUntil(Transform[T, T]):
 
     @property
     def done(self) -> bool:
-        """Tell that it has."""
+        """Return whether the flow has ended."""
         return self.over
 
 
@@ -108,14 +108,14 @@ class Marked:
 
 @frozen
 class TakeWhileMarked(Stage[Any, Any]):
-    """As `TakeWhile`, with a mark behind what is let through, where that is not all."""
+    """As `TakeWhile`, with a mark after the elements if there was more."""
 
     predicate: Callable[[Any], object]
 
     needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
-        """Give a switch."""
+        """Return a switch."""
         return TakingWhileMarked(self.predicate)
 
 
@@ -125,13 +125,13 @@ class TakingWhileMarked(TakingWhile[Any]):
     __slots__ = ("_given",)
 
     def finish(self) -> Iterable[Any]:
-        """Give the mark."""
+        """Return the mark."""
         self._given = True
         return (Mark.END,) if self.over else ()
 
     @property
     def pending(self) -> bool:
-        """Tell that the mark is still to come."""
+        """Return whether the mark is still to come."""
         return self.over and not hasattr(self, "_given")
 
 
@@ -142,12 +142,12 @@ class TakeToMark(Stage[Any, Any]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
-        """Give a switch."""
+        """Return a switch."""
         return TakingWhile[Any](not_the_end)
 
 
 def not_the_end(item: object) -> bool:
-    """Tell an element from the mark."""
+    """Return whether an element is not the mark."""
     return item is not Mark.END
 
 
@@ -160,7 +160,7 @@ class TakeUntilMarked(Stage[Any, Any]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
-        """Give a switch."""
+        """Return a switch."""
         return TakingUntilMarked(self.predicate)
 
 
@@ -188,7 +188,7 @@ class TakeToMarked(Stage[Any, Any]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
-        """Give a switch."""
+        """Return a switch."""
         return TakingToMarked(bool)
 
 

@@ -1,4 +1,4 @@
-"""Operators that make a flow of each element, and one flow of all of these."""
+"""Operators that map each element to a flow, and emit the elements of all these flows."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ INSTEAD = "return a flow from an ordinary function, or use map_async() to await"
 
 
 class Flattening(Fluent[T_co]):
-    """Operators that make a flow of each element, and one flow of all of these."""
+    """Operators that map each element to a flow, and emit the elements of all these flows."""
 
     __slots__ = ()
 
     def flat_map(self, fn: Callable[[T_co], Flow[U]], *, max_concurrency: int = 256, prefetch: int = 32) -> Flow[U]:
-        """Read the flow that ``fn`` makes of each element, several at the same time, and emit what comes, as it comes.
+        """Read the flow that ``fn`` makes of each element, several at the same time, and emit elements as they arrive.
 
-        It is fair: where several have elements waiting, each gives what it has in its turn.
+        It is fair: if several flows have elements waiting, they take turns.
 
         Demand: this flow is asked for ``max_concurrency`` elements at once, and for one more when one of their flows
         has ended. So no more than that are read at the same time. Each of them is asked for ``prefetch`` elements, and
         for more when three quarters of them have been emitted. At most ``prefetch`` elements of each are buffered.
-        Errors: what ``fn`` raises, and TypeError where it returns no flow. The failure of a flow comes behind its
-        elements. Each ends the whole. The others are cancelled, and what is buffered goes to ``hooks.on_discard``. An
-        ``async def`` is refused with TypeError, and a number below 1 with ValueError when the flow is built.
+        Errors: an exception of ``fn``, and TypeError if it does not return a flow. The failure of a flow comes after
+        its elements. Each ends the whole flow. The others are cancelled, and the buffered elements go to
+        ``hooks.on_discard``. An ``async def`` is refused with TypeError, and a number below 1 with ValueError when the
+        flow is built.
         (Reactor, RxJava: ``flatMap``; RxPY: ``flat_map``; kotlinx: ``flatMapMerge``; Pekko: ``flatMapMerge``.)
 
         >>> from reactive_aio import Flow
@@ -52,11 +53,11 @@ class Flattening(Fluent[T_co]):
     def concat_map(self, fn: Callable[[T_co], Flow[U]]) -> Flow[U]:
         """Read the flow that ``fn`` makes of each element to its end, one after another, and emit its elements.
 
-        Demand: what one flow leaves unmet is asked of the next, once. An element is asked for when the flow of the one
-        before has ended and more is wanted, and is mapped then. Nothing is buffered.
-        Errors: what ``fn`` raises, and TypeError where it returns no flow. The failure of an inner flow ends the whole.
-        A failure of this flow comes behind the flow of its last element. An ``async def`` is refused with TypeError
-        when the flow is built.
+        Demand: the unmet demand of one flow is requested from the next, once. The next element is requested and mapped
+        when the flow of the one before has ended and there is demand. Nothing is buffered.
+        Errors: an exception of ``fn``, and TypeError if it does not return a flow. The failure of an inner flow ends
+        the whole flow. A failure of this flow comes after the flow of its last element. An ``async def`` is refused
+        with TypeError when the flow is built.
         (Reactor, RxJava: ``concatMap``; RxPY: ``concat_map``; Pekko, kotlinx: ``flatMapConcat``.)
 
         >>> from reactive_aio import Flow
@@ -77,7 +78,8 @@ class Flattening(Fluent[T_co]):
         emitted to its end. So no more than that are read at the same time. Each of them is asked for ``prefetch``
         elements, and for more when three quarters of them have been emitted. At most ``prefetch`` elements of each are
         buffered.
-        Errors: those of ``concat_map``, in the same places; what is buffered behind goes to ``hooks.on_discard``.
+        Errors: those of ``concat_map``, in the same places. Elements that are buffered after them go to
+        ``hooks.on_discard``.
         An ``async def`` is refused with TypeError, and a number below 1 with ValueError when the flow is built.
         (RxJava: ``concatMapEager``; Reactor: ``flatMapSequential``.)
 
@@ -101,14 +103,14 @@ class Flattening(Fluent[T_co]):
         return self._begin(ConcatMapEager[U](self._as_flow(), fn, max_concurrency, prefetch))
 
     def switch_map(self, fn: Callable[[T_co], Flow[U]]) -> Flow[U]:
-        """Read the flow that ``fn`` makes of the latest element: one that comes ends the reading of the flow before.
+        """Read the flow that ``fn`` makes of the latest element. A new element cancels the flow before.
 
-        Demand: what one flow leaves unmet is asked of the next, once. This flow is asked for all it has, 32 elements at
-        a time, whatever the demand. Nothing else is buffered; what had been made by a flow that is left and was not
-        emitted goes to ``hooks.on_discard``.
-        Errors: what ``fn`` raises, and TypeError where it returns no flow. The failure of this flow, or of the one that
-        is read, comes at once. The failure of one that was left goes to ``hooks.on_error_dropped``. An ``async def`` is
-        refused with TypeError when the flow is built.
+        Demand: the unmet demand of one flow is requested from the next, once. This flow is asked for all it has, 32
+        elements at a time, whatever the demand. Nothing else is buffered. Elements of a cancelled flow that were not
+        emitted go to ``hooks.on_discard``.
+        Errors: an exception of ``fn``, and TypeError if it does not return a flow. The failure of this flow, or of the
+        one that is read, comes at once. The failure of a cancelled flow goes to ``hooks.on_error_dropped``. An ``async
+        def`` is refused with TypeError when the flow is built.
         (Reactor, RxJava, Pekko: ``switchMap``; RxPY: ``switch_map``; kotlinx: ``flatMapLatest``.)
 
         >>> from reactive_aio import Flow
@@ -123,13 +125,13 @@ class Flattening(Fluent[T_co]):
         return self._begin(SwitchMap[U](self._as_flow(), fn))
 
     def exhaust_map(self, fn: Callable[[T_co], Flow[U]]) -> Flow[U]:
-        """Read the flow that ``fn`` makes of an element to its end, and leave out the elements that come meanwhile.
+        """Read the flow that ``fn`` makes of an element to its end, and drop the elements that come meanwhile.
 
-        Demand: what one flow leaves unmet is asked of the next, once. This flow is asked for all it has, 32 elements at
-        a time, whatever the demand. Nothing else is buffered. Elements that are left out are counted, for
-        ``items.snapshot()`` to show, and told to ``hooks.on_discard``.
-        Errors: what ``fn`` raises, and TypeError where it returns no flow. The failure of this flow, or of the one that
-        is read, comes at once. An ``async def`` is refused with TypeError when the flow is built.
+        Demand: the unmet demand of one flow is requested from the next, once. This flow is asked for all it has, 32
+        elements at a time, whatever the demand. Nothing else is buffered. Dropped elements are counted in
+        ``items.snapshot()``, and go to ``hooks.on_discard``.
+        Errors: an exception of ``fn``, and TypeError if it does not return a flow. The failure of this flow, or of the
+        one that is read, comes at once. An ``async def`` is refused with TypeError when the flow is built.
         (RxJS: ``exhaustMap``; RxPY: ``exclusive``.)
 
         >>> from reactive_aio import Flow

@@ -38,7 +38,7 @@ class ConcatMap(Pushed[T]):
 
 @define(eq=False)
 class ConcatMapping(OneByOne):
-    """Asks for an element when one of its flow is wanted, and the flow before has ended.
+    """Requests an element when its flow is needed, and the flow before has ended.
 
     The end of the outer flow, and its failure, stand behind the flow of its last element.
     """
@@ -46,7 +46,7 @@ class ConcatMapping(OneByOne):
     _asked: bool = field(init=False, default=False)
 
     def request(self, n: int) -> None:
-        """Pass demand to the flow that is read now, or ask for an element for the next."""
+        """Pass demand to the current flow, or request an element for the next one."""
         super().request(n)
         if self.current is None:
             self.later()
@@ -57,11 +57,11 @@ class ConcatMapping(OneByOne):
         self.read(item)
 
     def _reads_none(self) -> bool:
-        """Return whether the flow of the latest element has ended, and the next one may be asked for."""
+        """Return whether the flow of the latest element has ended, and the next one may be requested."""
         return self.current is None and not self.over
 
     def on_spent(self, inner: Inner) -> None:
-        """See to the end of the outer flow in its place, which comes when no flow is read."""
+        """Handle the end of the outer flow in its place, when no flow is read."""
         if inner is not self.outer or self.current is None:
             super().on_spent(inner)
 

@@ -43,7 +43,7 @@ class ConcatMapEager(Pushed[T]):
 
 @define(eq=False)
 class EagerMapping(InOrder):
-    """Emits the flows of the elements that the outer flow gives, in their order.
+    """Emits the flows of the outer flow's elements, in their order.
 
     One more is read for each that has ended.
 
@@ -55,7 +55,7 @@ class EagerMapping(InOrder):
     outer: Inner = field(init=False)
 
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
-        """Keep elements that are to be mapped; see to the others in order."""
+        """Keep elements to map. Handle the others in order."""
         if inner is self.outer:
             inner.keep(items)
             self.go()
@@ -63,14 +63,14 @@ class EagerMapping(InOrder):
             super().on_chunk(inner, items)
 
     def on_end(self, inner: Inner) -> None:
-        """See to the end in its place."""
+        """Handle the end in its place."""
         if inner is self.outer:
             self.go()
         else:
             super().on_end(inner)
 
     def step(self) -> bool:
-        """Subscribe to the flow of the next element, and emit what is kept of the first."""
+        """Subscribe to the flow of the next element, and emit kept elements of the first."""
         outer = self.outer
         mapped = bool(outer.kept)
         if mapped:
@@ -91,7 +91,7 @@ class EagerMapping(InOrder):
             self.add(flow, self.ahead, self.mapper.index)
 
     def on_spent(self, inner: Inner) -> None:
-        """See to the end, and ask for an element in its place."""
+        """Handle the end, and request an element in its place."""
         self.mapper.locate(inner)
         super().on_spent(inner)
         self.outer.request(1)

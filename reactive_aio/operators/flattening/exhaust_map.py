@@ -40,7 +40,7 @@ class ExhaustMap(Pushed[T]):
 
 @define
 class LeftOut:
-    """How many elements have been left out (a Gauge)."""
+    """The number of dropped elements (a Gauge)."""
 
     size: int = field(init=False, default=0)
     buffered: int = field(init=False, default=0)

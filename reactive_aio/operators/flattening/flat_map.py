@@ -19,7 +19,7 @@ from .mapper import Mapper
 T = TypeVar("T")
 
 LONGEST: Final = 64
-"""Elements that are mapped at most before what is given of them is emitted."""
+"""The most elements to map before their given elements are emitted."""
 
 
 @frozen
@@ -48,16 +48,16 @@ class FlatMap(Pushed[T]):
 
 @define(eq=False)
 class FlatMapping(Merging):
-    """Merges the flows of the elements that the outer flow gives, one more for each that has ended."""
+    """Merges the flows of the outer flow's elements. One more begins for each that has ended."""
 
     mapper: Mapper = field(kw_only=True)
     ahead: int = field(kw_only=True)
     outer: Inner = field(init=False)
     _most: int = field(init=False, default=1)
-    """How many elements are mapped before what is given of them is emitted."""
+    """The number of elements to map before their given elements are emitted."""
 
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
-        """Keep elements that are to be mapped; merge the others."""
+        """Keep elements to map. Merge the others."""
         if inner is self.outer:
             inner.keep(items)
             self.go()
@@ -65,13 +65,13 @@ class FlatMapping(Merging):
             super().on_chunk(inner, items)
 
     def step(self) -> bool:
-        """Begin with the flows of the elements that wait, and emit what is kept of one."""
+        """Begin the flows of the waiting elements, and emit kept elements of one."""
         if self.outer.kept:
             self._map()
         return super().step() or bool(self.outer.kept)
 
     def _map(self) -> None:
-        """Map the next elements. The given elements of their flows are emitted as one list, so there are few while the function is slow."""
+        """Map the next elements. The given elements of their flows are one list, a short one if the function is slow."""
         outer, given, count, then = self.outer, list[Any](), 0, budgets.clock()
         flow, items = self._next(0)
         while isinstance(items, list):
@@ -97,7 +97,7 @@ class FlatMapping(Merging):
             self.on_spent(outer)
 
     def _next(self, before: int) -> tuple[FlowLike | Failed, list[Any] | Failed | None]:
-        """Return the flow of the next element, and its elements if they are given, no more than are wanted behind those ``before``."""
+        """Return the flow of the next element, and its given elements, at most the demand after ``before``."""
         flow = self.mapper(self.outer.take(1)[0])
         if isinstance(flow, Failed) or self.ready or self.over:
             return flow, None
@@ -115,7 +115,7 @@ class FlatMapping(Merging):
             self.enter(self.ahead, self.mapper.index).on_error(failed.take())
 
     def on_spent(self, inner: Inner) -> None:
-        """See to the end, and ask for an element in its place."""
+        """Handle the end, and request an element in its place."""
         self.mapper.locate(inner)
         super().on_spent(inner)
         self.outer.request(1)

@@ -28,7 +28,7 @@ class Mapper:
     """The number of the latest element."""
 
     def __call__(self, item: Any) -> FlowLike | Failed:
-        """Give the flow of an element, or the failure with a note of where it was."""
+        """Return the flow of an element, or the failure with a note of its place."""
         self.index += 1
         flow = guarded(self._context, self.fn, item)
         if isinstance(flow, Failed) or not is_flow(flow):
@@ -37,7 +37,7 @@ class Mapper:
         return flow
 
     def locate(self, inner: Inner) -> None:
-        """Say of the failure of a flow which element it was made of. The key of the flow is the element's number."""
+        """Note on the failure of a flow the element that it was made of. The flow's key is the element's number."""
         if inner.error is not None and inner.key is not None:
             add_note(inner.error, f"in the flow that {self.inlet.where}, made of element #{inner.key}")
 

@@ -34,7 +34,7 @@ class OneByOne(Gathering):
 
     @abstractmethod
     def take(self, item: Any) -> None:
-        """See to an element of the outer flow."""
+        """Handle an element of the outer flow."""
 
     def read(self, item: Any) -> None:
         """Begin with the flow of an element, asking it for what those before have left to ask."""
@@ -57,7 +57,7 @@ class OneByOne(Gathering):
         self.subscribe(flow, inner, at_once=True)
 
     def leave(self) -> None:
-        """Cancel the flow that is read now; what still comes of it goes to the hooks."""
+        """Cancel the current flow. Its later signals go to the hooks."""
         current, self.current = self.current, None
         if current is not None:
             self.remove(current)
@@ -80,7 +80,7 @@ class OneByOne(Gathering):
     # -- the Owner of both
 
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
-        """Keep elements that are to be mapped; pass the others on."""
+        """Keep elements to map. Pass the others on."""
         if inner is self.outer:
             inner.kept.extend(items)
             self.go()

@@ -1,1 +1,1 @@
-"""The stages of the ends that make one value of a whole stream."""
+"""The stages of the ends that turn a whole stream into one value."""

@@ -22,7 +22,7 @@ class FoldEach(Folding[Any, Any]):
     key: Callable[[Any], Any] = field(kw_only=True)
     initial: Any = field(kw_only=True, default=0)
     pairs: bool = field(kw_only=True, default=False)
-    """Whether to give pairs of key and value one by one, for others to combine, and not a dict."""
+    """Whether to emit pairs of key and value one by one, for others to combine, and not a dict."""
 
     template: ClassVar[Template | None] = Template("""
         key = $key(item)
@@ -30,7 +30,7 @@ class FoldEach(Folding[Any, Any]):
     """)
 
     def finish(self) -> Iterable[Any]:
-        """Give the values."""
+        """Return the values."""
         self.given = True
         values: dict[Any, Any] = self.value
         return values.items() if self.pairs else (values,)
@@ -62,7 +62,7 @@ class CountByKey(Stage[Any, dict[K, int]]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[Any, dict[K, int]]:
-        """Give an empty dict."""
+        """Return an empty dict."""
         return CountEach({}, key=self.key)
 
     def in_parts(self) -> Parts:
@@ -81,7 +81,7 @@ class ReduceByKey(Stage[Any, dict[K, A]]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[Any, dict[K, A]]:
-        """Give an empty dict."""
+        """Return an empty dict."""
         return FoldEach({}, self.fn, key=self.key, initial=self.initial)
 
     def in_parts(self) -> Parts | None:
@@ -99,7 +99,7 @@ class CountByKeyOfPart(Stage[Any, Any]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
-        """Give an empty dict."""
+        """Return an empty dict."""
         return CountEach({}, key=self.key, pairs=True)
 
 
@@ -113,17 +113,17 @@ class ReduceByKeyOfPart(Stage[Any, Any]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
-        """Give an empty dict."""
+        """Return an empty dict."""
         return FoldEach({}, self.fn, key=self.key, initial=self.initial, pairs=True)
 
 
 @frozen
 class CombineByKey(Stage[Any, dict[Any, Any]]):
-    """Combines what comes of the parts."""
+    """Combines the results of the parts."""
 
     combine: Callable[[Any, Any], Any]
     needs_whole_stream = True
 
     def transform(self) -> Transform[Any, dict[Any, Any]]:
-        """Give an empty dict."""
+        """Return an empty dict."""
         return CombineEach({}, self.combine)

@@ -27,12 +27,12 @@ class Collect(Stage[T, A]):
 
     @property
     def arguments(self) -> str:
-        """The functions that were given."""
+        """The arguments: the functions."""
         functions = (self.factory, self.accumulate, *([] if self.combine is None else [self.combine]))
         return ", ".join(map(label, functions))
 
     def transform(self) -> Transform[T, A]:
-        """Give a place for the container."""
+        """Return a place for the container."""
         return Collecting(self.factory, self.accumulate)
 
     def in_parts(self) -> Parts | None:
@@ -42,7 +42,7 @@ class Collect(Stage[T, A]):
 
 @frozen
 class PutTogether(Stage[A, A]):
-    """Puts what is in all containers into the first."""
+    """Puts the content of all containers into the first."""
 
     factory: Callable[[], A]
     combine: Callable[[A, A], object]
@@ -50,7 +50,7 @@ class PutTogether(Stage[A, A]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[A, A]:
-        """Give a place for the container."""
+        """Return a place for the container."""
         return PuttingTogether(self.factory, self.combine)
 
 
@@ -75,23 +75,23 @@ class Collecting(Transform[T, A]):
     )
 
     def demand(self, n: int) -> int:
-        """Ask for all there is, however few containers are wanted."""
+        """Request all elements, however few containers are requested."""
         return UNBOUNDED if n else 0
 
     def finish(self) -> Iterable[A]:
-        """Give the container."""
+        """Return the container."""
         self.given = True
         container = self.factory() if self.container is MISSING else self.container
         return (cast("A", container),)
 
     @property
     def pending(self) -> bool:
-        """Tell that the container is still to come."""
+        """Return whether the container is still to come."""
         return not self.given
 
 
 class PuttingTogether(Collecting[A, A]):
-    """The first container of one subscription, or a new one where there is none."""
+    """The first container of one subscription, or a new one without elements."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""The stages behind the ends that answer a question: each stops at the element that settles it."""
+"""The stages behind the ends that answer a question. Each stops at the element that settles it."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ class Deciding(Transform[Any, bool]):
     """The answer where no element settles it; else it is the other one."""
 
     def finish(self) -> Iterable[bool]:
-        """Give the answer."""
+        """Return the answer."""
         self.given = True
         return (self.settled is not self.otherwise,)
 
     @property
     def done(self) -> bool:
-        """Tell that the question is settled."""
+        """Return whether the question is settled."""
         return self.settled
 
     @property
     def pending(self) -> bool:
-        """Tell that the answer is still to come."""
+        """Return whether the answer is still to come."""
         return not self.given
 
 
@@ -91,11 +91,11 @@ class AnyOf(Stage[T, bool]):
 
     @property
     def name(self) -> str:
-        """The name of the method, which is no name for a class here."""
+        """The name of the method, which a class here can't have."""
         return "any"
 
     def transform(self) -> Transform[T, bool]:
-        """Give a question."""
+        """Return a question."""
         return FindingOne(self.predicate)
 
     def in_parts(self) -> Parts:
@@ -111,7 +111,7 @@ class All(Stage[T, bool]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, bool]:
-        """Give a question."""
+        """Return a question."""
         return FindingNone(self.predicate)
 
     def in_parts(self) -> Parts:
@@ -127,7 +127,7 @@ class Contains(Stage[Any, bool]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[Any, bool]:
-        """Give a question."""
+        """Return a question."""
         return FindingEqual(self.value)
 
     def in_parts(self) -> Parts:
@@ -142,7 +142,7 @@ class IsEmpty(Stage[Any, bool]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[Any, bool]:
-        """Give a question."""
+        """Return a question."""
         return FindingAny()
 
     def in_parts(self) -> Parts:

@@ -1,4 +1,4 @@
-"""The stages behind the ends that give one value: each consumes all elements and gives its value at the end."""
+"""The stages behind the ends that return one value. Each consumes all elements and emits its value at the end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ A = TypeVar("A")
 
 @define
 class Folding(Transform[T, A]):
-    """A value that changes with each element and comes out once, when there are no more."""
+    """A value that changes with each element and is emitted once, at the end."""
 
     value: Any = MISSING
     fn: Callable[..., Any] | None = None
@@ -28,17 +28,17 @@ class Folding(Transform[T, A]):
     missing: ClassVar[Any] = MISSING
 
     def demand(self, n: int) -> int:
-        """Ask for all there is, however few results are wanted."""
+        """Request all elements, however few results are requested."""
         return UNBOUNDED if n else 0
 
     def finish(self) -> Iterable[A]:
-        """Give the value, if there is one."""
+        """Return the value, if there is one."""
         self.given = True
         return () if self.value is MISSING else (self.value,)
 
     @property
     def pending(self) -> bool:
-        """Tell that the value is still to come."""
+        """Return whether the value is still to come."""
         return not self.given and self.value is not MISSING
 
 
@@ -57,7 +57,7 @@ class FoldFirst(Folding[T, T]):
 
 
 class Keeping(Folding[T, A]):
-    """Keeps elements as they came. Elements that reach nobody have to go to the hook of discarded elements."""
+    """Keeps elements unchanged. Elements that reach no subscriber have to go to the hook of discarded elements."""
 
     @property
     def held(self) -> Iterable[Any]:
@@ -65,7 +65,7 @@ class Keeping(Folding[T, A]):
         return () if self.value is MISSING else (self.value,)
 
     def close(self) -> None:
-        """Let go of what reaches nobody, since the flow has failed or was cancelled."""
+        """Drop elements that reach no subscriber, because the flow has failed or was cancelled."""
         if not self.given:
             discard(self.held)
 
@@ -121,13 +121,13 @@ class Reduce(Stage[T, Any]):
 
     @property
     def arguments(self) -> str:
-        """The arguments that were given."""
+        """The arguments of the call."""
         initial = "" if self.initial is MISSING else f", {label(self.initial)}"
         combine = "" if self.combine is None else f", combine={label(self.combine)}"
         return f"{label(self.fn)}{initial}{combine}"
 
     def transform(self) -> Transform[T, Any]:
-        """Give the initial value, or a place for the first element."""
+        """Return the initial value, or a place for the first element."""
         return FoldFirst(fn=self.fn) if self.initial is MISSING else FoldFrom(self.initial, self.fn)
 
     def in_parts(self) -> Parts | None:
@@ -142,11 +142,11 @@ class Last(Stage[T, T]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
-        """Give a place for the latest element."""
+        """Return a place for the latest element."""
         return KeepLast()
 
     def in_parts(self) -> Parts:
-        """Give the last of the last elements."""
+        """Return how the parts are merged: the last of their last elements."""
         return Parts(self, self)
 
 
@@ -157,7 +157,7 @@ class ToList(Stage[T, list[T]]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, list[T]]:
-        """Give an empty list."""
+        """Return an empty list."""
         return KeepAll([])
 
 
@@ -168,7 +168,7 @@ class Count(Stage[Any, int]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[Any, int]:
-        """Give a zero."""
+        """Return a zero."""
         return Counting(0)
 
     def in_parts(self) -> Parts:
@@ -183,7 +183,7 @@ class AddUp(Stage[int, int]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[int, int]:
-        """Give a zero."""
+        """Return a zero."""
         return FoldFrom(0, add)
 
 
@@ -195,5 +195,5 @@ class ForEach(Stage[T, Any]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, Any]:
-        """Give the call."""
+        """Return the transform of the call."""
         return Calling(fn=self.fn)

@@ -13,7 +13,7 @@ from .fold import Folding
 
 
 class AddingFrom0(Folding[Any, Any]):
-    """Keeps the sum, and none where there is no element."""
+    """Keeps the sum, or nothing without an element."""
 
     template: ClassVar[Template | None] = Template(
         "$value = (0 if $value is $missing else $value) + item", local=("value",)
@@ -32,7 +32,7 @@ class KeepFirsts(Folding[Any, Any]):
         return keep
 
     def finish(self) -> Iterable[Any]:
-        """Give them one by one."""
+        """Return the elements one by one."""
         self.given = True
         firsts: dict[Any, Any] = self.value
         return firsts
@@ -47,7 +47,7 @@ class KeepPairs(Folding[Any, Any]):
     """)
 
     def finish(self) -> Iterable[Any]:
-        """Give the pairs one by one."""
+        """Return the pairs one by one."""
         self.given = True
         pairs: dict[Any, Any] = self.value
         return pairs.items()
@@ -55,7 +55,7 @@ class KeepPairs(Folding[Any, Any]):
 
 @define
 class KeepPairsByKey(KeepPairs):
-    """The same where functions tell both."""
+    """The same with functions for both."""
 
     key: Callable[[Any], Any] = field(kw_only=True)
 
@@ -103,13 +103,13 @@ class KeepExtreme(Folding[Any, Any]):
     """A value that can't be compared, where it comes first."""
 
     def finish(self) -> Iterable[Any]:
-        """Give what the whole stream would choose among, in the order in which it came."""
+        """Return the candidates for the whole stream, in the order in which they came."""
         self.given = True
         return [each for each in (self.leading, self.value) if each is not MISSING]
 
     @property
     def pending(self) -> bool:
-        """Tell that it is still to come."""
+        """Return whether the result is still to come."""
         return not self.given and not (self.value is MISSING and self.leading is MISSING)
 
 
@@ -144,18 +144,18 @@ class SumOfPart(Stage[Any, Any]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
-        """Give a fresh sum."""
+        """Return a fresh sum."""
         return AddingFrom0()
 
 
 @frozen
 class Different(Stage[Any, Any]):
-    """The share of ``Flow.to_set``; not a set, which gives its elements in another order each time."""
+    """The share of ``Flow.to_set``. Not a set, which emits its elements in another order each time."""
 
     needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
-        """Give an empty dict."""
+        """Return an empty dict."""
         return KeepFirsts({})
 
 
@@ -168,7 +168,7 @@ class LatestPairs(Stage[Any, Any]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
-        """Give an empty dict."""
+        """Return an empty dict."""
         return KeepPairs({}) if self.key is None else KeepPairsByKey({}, self.value, key=self.key)
 
 
@@ -180,7 +180,7 @@ class LeastOfPart(Stage[Any, Any]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
-        """Give a place for the least."""
+        """Return a place for the least."""
         return KeepLeast() if self.key is None else KeepLeastKey(fn=self.key)
 
 
@@ -192,5 +192,5 @@ class GreatestOfPart(Stage[Any, Any]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
-        """Give a place for the greatest."""
+        """Return a place for the greatest."""
         return KeepGreatest() if self.key is None else KeepGreatestKey(fn=self.key)

@@ -14,7 +14,7 @@ from .fold import KeepingSeveral
 T = TypeVar("T")
 
 ROOM = 64
-"""Elements that are kept, beside twice as many as are wanted, before the least are dropped."""
+"""Elements that are kept, beside twice the wanted number, before the least are dropped."""
 
 
 @define
@@ -23,7 +23,7 @@ class Sorting(KeepingSeveral[Any, Any]):
 
     reverse: bool = field(kw_only=True)
     one_by_one: bool = field(kw_only=True, default=False)
-    """Whether to give the elements for others to go on with, and not a list."""
+    """Whether to emit the elements for others to go on with, and not a list."""
 
     template: ClassVar[Template | None] = Template("$append(item)")
 
@@ -40,7 +40,7 @@ class Sorting(KeepingSeveral[Any, Any]):
         return items
 
     def finish(self) -> Iterable[Any]:
-        """Give them in order."""
+        """Return the elements in order."""
         self.given = True
         items = self.sort()
         return items if self.one_by_one else (items,)
@@ -54,7 +54,7 @@ class KeepingTop(Sorting):
     limit: int = field(init=False)
 
     least: Any = field(init=False, default=MISSING)
-    """The value that an element has to exceed, once there are more than are wanted. With a key there is none, since the key may be dear to call twice."""
+    """The value that an element has to exceed, once there are enough. None with a key, which may be costly."""
 
     missing: ClassVar[Any] = MISSING
 
@@ -72,7 +72,7 @@ class KeepingTop(Sorting):
         self.limit = 2 * self.k + ROOM
 
     def drop(self) -> Any:
-        """Drop all but the greatest, and give what an element has to exceed."""
+        """Drop all but the greatest, and return the value that an element has to exceed."""
         kept = self.sort()
         return kept[-1] if kept and self.fn is None else MISSING
 
@@ -92,7 +92,7 @@ class ToSortedList(Stage[T, list[T]]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, list[T]]:
-        """Give an empty list."""
+        """Return an empty list."""
         return Sorting([], self.key, reverse=self.reverse)
 
     def in_parts(self) -> Parts:
@@ -109,11 +109,11 @@ class TopK(Stage[T, list[T]]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, list[T]]:
-        """Give room for so many."""
+        """Return an empty buffer."""
         return KeepingTop([], self.key, reverse=True, k=self.k)
 
     def in_parts(self) -> Parts:
-        """Give the greatest of the greatest."""
+        """Return how the parts are merged: the greatest of their greatest elements."""
         return Parts(TopOfPart(self.k, self.key), self)
 
 
@@ -126,7 +126,7 @@ class SortedPart(Stage[Any, Any]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
-        """Give an empty list."""
+        """Return an empty list."""
         return Sorting([], self.key, reverse=self.reverse, one_by_one=True)
 
 
@@ -139,5 +139,5 @@ class TopOfPart(Stage[Any, Any]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
-        """Give room for so many."""
+        """Return an empty buffer."""
         return KeepingTop([], self.key, reverse=True, one_by_one=True, k=self.k)

@@ -1,4 +1,4 @@
-"""More stages behind the ends that give one value of all elements."""
+"""More stages behind the ends that return one value of all elements."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class KeepPairs(Folding[Any, dict[Any, Any]]):
 
 @define
 class KeepByKey(Keeping[T, dict[Any, Any]]):
-    """Keeps the latest value for each key, where functions tell both of them."""
+    """Keeps the latest value for each key, with functions for both."""
 
     key: Callable[[T], Any] = field(kw_only=True)
 
@@ -153,7 +153,7 @@ class ToSet(Stage[T, set[T]]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, set[T]]:
-        """Give an empty set."""
+        """Return an empty set."""
         return KeepDifferent[T](set())
 
     def in_parts(self) -> Parts:
@@ -170,7 +170,7 @@ class ToDict(Stage[Any, dict[K, V]]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[Any, dict[K, V]]:
-        """Give an empty dict."""
+        """Return an empty dict."""
         return KeepPairs({}) if self.key is None else KeepByKey[Any]({}, self.value, key=self.key)
 
     def in_parts(self) -> Parts:
@@ -186,7 +186,7 @@ class Sum(Stage[Any, Any]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
-        """Give a fresh sum."""
+        """Return a fresh sum."""
         return Adding(self.start)
 
     def in_parts(self) -> Parts | None:
@@ -202,11 +202,11 @@ class Min(Stage[T, T]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
-        """Give a place for the least."""
+        """Return a place for the least."""
         return KeepLeast[T]() if self.key is None else KeepLeastKey[T](fn=self.key)
 
     def in_parts(self) -> Parts:
-        """Give the first of the least of the parts."""
+        """Return how the parts are merged: the first of their least elements."""
         return Parts(LeastOfPart(self.key), self)
 
 
@@ -218,11 +218,11 @@ class Max(Stage[T, T]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
-        """Give a place for the greatest."""
+        """Return a place for the greatest."""
         return KeepGreatest[T]() if self.key is None else KeepGreatestKey[T](fn=self.key)
 
     def in_parts(self) -> Parts:
-        """Give the first of the greatest of the parts."""
+        """Return how the parts are merged: the first of their greatest elements."""
         return Parts(GreatestOfPart(self.key), self)
 
 
@@ -233,11 +233,11 @@ class Single(Stage[T, T]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, T]:
-        """Give a place for the element."""
+        """Return a place for the element."""
         return KeepOne[T]()
 
     def in_parts(self) -> Parts:
-        """No part gives more than it takes to know that there are too many."""
+        """No part emits more elements than show that there are too many."""
         return Parts(Take[T](2), self)
 
 
@@ -248,7 +248,7 @@ class Drain(Stage[Any, Any]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[Any, Any]:
-        """Give nothing to keep."""
+        """Return a transform without state."""
         return KeepNone()
 
     def in_parts(self) -> Parts:

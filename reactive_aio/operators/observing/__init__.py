@@ -1,4 +1,4 @@
-"""Operators that look at what passes and change nothing."""
+"""Operators that observe signals and change nothing."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Observing(Fluent[T_co]):
-    """Operators that look at what passes and change nothing.
+    """Operators that observe signals and change nothing.
 
-    All but ``do_on_next`` stand between two regions, for signals are not seen inside of one. They run where the flow ends
-    that they are called on.
+    All but ``do_on_next`` stand between two regions, because signals can't be seen inside a region. They run in the
+    last region of the flow that they are called on.
     """
 
     __slots__ = ()
@@ -102,7 +102,7 @@ class Observing(Fluent[T_co]):
     def do_on_request(self, fn: Callable[[int], object]) -> Flow[T_co]:
         """Call ``fn(n)`` for each request of ``n`` elements, before it reaches this flow.
 
-        Demand: passed on one for one. ``UNBOUNDED`` stands for all there is. Nothing is buffered.
+        Demand: passed on one for one. ``UNBOUNDED`` is a request for all elements. Nothing is buffered.
         Errors: if ``fn`` raises, the flow is cancelled and fails with that. An ``async def`` is refused with TypeError when the flow is built.
         (Reactor, RxJava: ``doOnRequest``.)
 
@@ -116,11 +116,11 @@ class Observing(Fluent[T_co]):
         return self._peek("do_on_request", fn, Listener(on_request=fn))
 
     def do_on_cancel(self, fn: Callable[[], object]) -> Flow[T_co]:
-        """Call ``fn()`` when this flow is cancelled, before the cancel goes on; also by ``take`` and its like.
+        """Call ``fn()`` when this flow is cancelled, for example by ``take``, before the cancel goes on.
 
         Demand: passed on one for one. Nothing is buffered.
-        Errors: the end that is awaited raises what ``fn`` raises. If the flow has failed, that is noted, and
-        ``hooks.on_error_dropped`` hears of it. An ``async def`` is refused with TypeError when the flow is built.
+        Errors: the awaited end raises the exception of ``fn``. If the flow has failed, that exception becomes a note,
+        and goes to ``hooks.on_error_dropped``. An ``async def`` is refused with TypeError when the flow is built.
         (Reactor, RxJava: ``doOnCancel``.)
 
         >>> from reactive_aio import Flow
@@ -133,13 +133,13 @@ class Observing(Fluent[T_co]):
         return self._peek("do_on_cancel", fn, Listener(on_cancel=fn))
 
     def do_finally(self, fn: Callable[[], object]) -> Flow[T_co]:
-        """Call ``fn()`` once for each subscription when this flow has ended: completed, failed or been cancelled.
+        """Call ``fn()`` once for each subscription when this flow has completed, failed or been cancelled.
 
-        It is called when the signal has been passed on: a cancel upstream, any other end downstream. The last elements
-        have been worked on by then. The terminal that is awaited returns after it.
+        It is called after the signal has been passed on: a cancel upstream, any other end downstream. By then the last
+        elements have been processed. The awaited terminal returns after it.
         Demand: passed on one for one. Nothing is buffered.
-        Errors: the end that is awaited raises what ``fn`` raises. If the flow has failed, that is noted, and
-        ``hooks.on_error_dropped`` hears of it. An ``async def`` is refused with TypeError when the flow is built.
+        Errors: the awaited end raises the exception of ``fn``. If the flow has failed, that exception becomes a note,
+        and goes to ``hooks.on_error_dropped``. An ``async def`` is refused with TypeError when the flow is built.
         (Reactor, RxJava: ``doFinally``.)
 
         >>> from reactive_aio import Flow
@@ -152,11 +152,11 @@ class Observing(Fluent[T_co]):
         return self._peek("do_finally", fn, Listener(on_end=fn))
 
     def do_on_discard(self, fn: Callable[[Any], object]) -> Flow[T_co]:
-        """Call ``fn(item)`` for each element that was taken from a source of this flow and will not leave it.
+        """Call ``fn(item)`` for each element that this flow took from a source and will not emit.
 
-        For elements that have to be closed or given back. These are the elements of the sources and of every operator so far that are held, read ahead or dropped when the
-        flow ends or is cancelled. Elements that a filter leaves out are not among them. The subscriber's hook,
-        ``hooks.on_discard``, is called after ``fn``.
+        Use it for elements that have to be closed or returned to a pool. It gets the elements that sources and
+        operators before it hold, have read ahead or drop when the flow ends or is cancelled. It does not get elements
+        that a filter leaves out. The subscriber's hook, ``hooks.on_discard``, is called after ``fn``.
         Demand: passed on one for one. Nothing is buffered.
         Errors: what ``fn`` raises goes to ``hooks.on_error_dropped``. An ``async def`` is refused with TypeError when the
         flow is built.
@@ -176,9 +176,9 @@ class Observing(Fluent[T_co]):
         """Log every signal of this flow, in both directions, to the logger ``name`` of ``logging``.
 
         Demand: passed on one for one. Nothing is buffered. An element is logged when it is made.
-        Errors: a failure is logged with the level ERROR, if ``level`` is not above it. A ``name`` that is no str
-        and a ``level`` that is no int are refused with TypeError when the flow is built.
-        Spark: logs behind the boundary, in this process.
+        Errors: a failure is logged with the level ERROR, if ``level`` is not above it. A ``name`` that is not a str and
+        a ``level`` that is not an int are refused with TypeError when the flow is built.
+        Spark: logs after the boundary, in this process.
         (Reactor, Pekko: ``log``.)
 
         >>> import logging, sys
@@ -214,9 +214,9 @@ class Observing(Fluent[T_co]):
     def checkpoint(self, description: str) -> Flow[T_co]:
         """Add a note with ``description`` and this line to each failure that passes here.
 
-        Where an operator failed is noted without it. This tells the way that the failure took.
+        The place where an operator failed is noted in any case. A checkpoint shows the way that the failure took.
         Demand: passed on one for one. Nothing is buffered.
-        Errors: those of the flow. A description that is no str is refused with TypeError when the flow is built.
+        Errors: those of the flow. A description that is not a str is refused with TypeError when the flow is built.
         (Reactor: ``checkpoint``.)
 
         >>> from reactive_aio import Flow
@@ -238,13 +238,13 @@ class Observing(Fluent[T_co]):
         return self._begin(Peek[T_co](method, self._as_flow(), listener, fn))
 
     def strict(self) -> Flow[T_co]:
-        """Hold everything so far to the rules of Reactive Streams while it runs; for finding faults.
+        """Check everything so far against the rules of Reactive Streams while it runs. It is for finding faults.
 
-        The operators behind it speak to those before it by the contract, one element a signal, in a region of their
-        own. It costs some tens of microseconds an element.
+        The operators after it run in a region of their own. They talk to the operators before it by the contract, one
+        element a signal. This costs some tens of microseconds for each element.
         Demand: passed on one for one.
-        Errors: ProtocolViolation, with the rule, what was seen, what to do and the last twenty signals. As at any
-        edge of the contract, an element that is None fails the flow with TypeError.
+        Errors: ProtocolViolation, with the rule, the observation, the advice and the last twenty signals. As at any
+        edge of the contract, a None element fails the flow with TypeError.
         (Ours; RxJava: ``strict``, of the same intent.)
 
         >>> from reactive_aio import Flow

@@ -1,4 +1,4 @@
-"""The combinator that tells a function of what a flow discards."""
+"""The combinator that calls a function for the discarded elements of a flow."""
 
 from __future__ import annotations
 

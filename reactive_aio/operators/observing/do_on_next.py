@@ -27,7 +27,7 @@ class DoOnNext(Stage[T, T]):
 
 @frozen
 class LogNext(Stage[T, T]):
-    """Stage of ``Flow.log``: it writes where the logger is, and so behind the boundary of a cluster."""
+    """Stage of ``Flow.log``. It writes where the logger is, and so after the boundary of a cluster."""
 
     log: Callable[[T], object]
 

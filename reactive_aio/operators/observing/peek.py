@@ -29,7 +29,7 @@ class Listener:
     on_error: Callable[[BaseException], object] | None = None
     on_complete: Callable[[], object] | None = None
     on_end: Callable[[], object] | None = None
-    """Called once, behind the end, of either kind."""
+    """Called once, after either end."""
 
 
 @frozen
@@ -50,7 +50,7 @@ class Peek(Pushed[T]):
 
     @property
     def arguments(self) -> str:
-        """The functions that it was given."""
+        """The functions of the call."""
         return label(self.shown)
 
     @property

@@ -17,8 +17,8 @@ T_co = TypeVar("T_co", covariant=True)
 class Overflowing(Fluent[T_co]):
     """Operators for sources that can't be slowed: they say what to do with elements for which there is no demand.
 
-    Each asks the flow before it for everything, and gives on what is wanted. Elements that it drops are counted, for
-    ``items.snapshot()`` to show, and go to ``hooks.on_discard``.
+    Each requests everything from the flow before it, and emits what is requested. Dropped elements are counted in
+    ``items.snapshot()``, and go to ``hooks.on_discard``.
     """
 
     __slots__ = ()
@@ -26,16 +26,16 @@ class Overflowing(Fluent[T_co]):
     def on_backpressure_buffer(
         self, max_size: int, *, overflow: Overflow = "error", on_drop: Callable[[T_co], object] | None = None
     ) -> Flow[T_co]:
-        """Keep up to ``max_size`` elements until they are wanted.
+        """Keep up to ``max_size`` elements until they are requested.
 
-        When the buffer is full and one more comes, ``overflow`` decides. "error" fails the flow. "drop_latest" drops the
-        element that came. "drop_oldest" drops the one that has waited longest.
+        When the buffer is full and one more comes, ``overflow`` decides. "error" fails the flow. "drop_latest" drops
+        the new element. "drop_oldest" drops the element that has waited longest.
 
         Demand: upstream unbounded and at once; downstream one for one. At most ``max_size`` elements are buffered.
-        Errors: BackpressureOverflowError, behind the elements that wait; what ``on_drop``, called with each
-        element that is dropped, raises. ``max_size`` below 1, another ``overflow``, and an ``on_drop`` with "error",
-        which drops nothing, are refused with ValueError when the flow is built.
-        Cancel: what waits goes to ``hooks.on_discard``.
+        Errors: BackpressureOverflowError, after the waiting elements. An exception of ``on_drop``, which is called with
+        each dropped element. ``max_size`` below 1, another ``overflow``, and an ``on_drop`` with "error", which drops
+        nothing, are refused with ValueError when the flow is built.
+        Cancel: the waiting elements go to ``hooks.on_discard``.
         (Reactor, RxJava: ``onBackpressureBuffer``; Pekko: ``buffer``.)
 
         >>> import asyncio
@@ -61,7 +61,7 @@ class Overflowing(Fluent[T_co]):
         return self._begin(OnBackpressureBuffer[T_co](self._as_flow(), max_size, overflow, on_drop))
 
     def on_backpressure_drop(self, on_drop: Callable[[T_co], object] | None = None) -> Flow[T_co]:
-        """Drop elements that nobody wants when they come.
+        """Drop elements for which there is no demand when they come.
 
         Demand: upstream unbounded, from the first demand on; downstream one for one. Nothing is buffered.
         ``on_drop`` is called with each element that is dropped.
@@ -81,7 +81,7 @@ class Overflowing(Fluent[T_co]):
         return self._begin(OnBackpressureDrop[T_co](self._as_flow(), on_drop))
 
     def on_backpressure_latest(self, on_drop: Callable[[T_co], object] | None = None) -> Flow[T_co]:
-        """Keep the latest element until it is wanted, dropping the one before it.
+        """Keep the latest element until it is requested, and drop the one before it.
 
         Demand: upstream unbounded and at once; downstream one for one. One element is buffered.
         ``on_drop`` is called with each element that is dropped.
@@ -105,7 +105,7 @@ class Overflowing(Fluent[T_co]):
         return self._begin(OnBackpressureLatest[T_co](self._as_flow(), on_drop))
 
     def on_backpressure_error(self) -> Flow[T_co]:
-        """Fail when an element comes that nobody wants.
+        """Fail when an element comes for which there is no demand.
 
         Demand: upstream unbounded, from the first demand on; downstream one for one. Nothing is buffered.
         Errors: BackpressureOverflowError.

@@ -16,7 +16,7 @@ Overflow = Literal["error", "drop_latest", "drop_oldest"]
 
 
 def check_overflow(method: str, overflow: object) -> None:
-    """Refuse at once what is no policy."""
+    """Raise unless the value is a policy."""
     choices = get_args(Overflow)
     if overflow not in choices:
         raise ValueError(f"{method}(overflow={label(overflow)}): choose one of {', '.join(map(repr, choices))}")
@@ -37,7 +37,7 @@ class Backlog(Generic[T]):
         return len(self._items)
 
     def add(self, items: list[T]) -> list[T]:
-        """Take elements; give those for which there is no room, by the policy."""
+        """Take elements. Return those for which there is no room, by the policy."""
         waiting = self._items
         room = self.size - len(waiting)
         if len(items) <= room:
@@ -53,5 +53,5 @@ class Backlog(Generic[T]):
         return lost
 
     def take(self, n: int) -> list[T]:
-        """Give the oldest elements, ``n`` at most."""
+        """Return the oldest elements, ``n`` at most."""
         return [self._items.popleft() for _ in range(min(n, len(self._items)))]

@@ -1,4 +1,4 @@
-"""The operator that keeps a bounded number of elements for which there is no demand yet."""
+"""The operator that keeps a bounded number of elements without demand."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ class OnBackpressureBuffer(Relieved[T]):
     on_drop: Callable[[T], object] | None
 
     def intake(self, inlet: Inlet[Any]) -> Intake:
-        """Keep so many."""
+        """Keep up to ``max_size`` elements."""
         return Intake(inlet, Backlog(self.max_size, self.overflow), self.on_drop)

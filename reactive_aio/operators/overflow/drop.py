@@ -1,4 +1,4 @@
-"""The operator that drops elements for which there is no demand."""
+"""The operator that drops elements without demand."""
 
 from __future__ import annotations
 

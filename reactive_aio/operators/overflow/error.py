@@ -1,4 +1,4 @@
-"""The operator that fails when an element comes for which there is no demand."""
+"""The operator that fails at an element without demand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The machine behind the overflow operators: it takes whatever comes, and gives what is wanted."""
+"""The machine behind the overflow operators. It takes all elements, and emits the requested ones."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Relieved(Pushed[T]):
 
 @define(eq=False)
 class Intake:
-    """Asks upstream for everything; passes on what is wanted, and keeps or drops what is not.
+    """Requests everything upstream. It passes on the requested elements, and keeps or drops the others.
 
     A Receiver on one side, on the other the Subscription of the region; all on one event loop. Where nothing can
     wait it begins to ask with the first demand, before which every element would be lost. The end of upstream, and
@@ -75,12 +75,12 @@ class Intake:
     """Whether nothing more is taken from upstream."""
     _error: BaseException | None = field(init=False, default=None)
     _over: bool = field(init=False, default=False)
-    """Whether nothing more is given downstream."""
+    """Whether nothing more is emitted downstream."""
 
     # -- the Subscription of the region
 
     def request(self, n: int) -> None:
-        """Note what is wanted. A region that asks is in the middle of its turn, so what waits comes in an event."""
+        """Note the demand. A region that requests is in the middle of its turn, so kept elements come in an event."""
         self._demand = add_demand(self._demand, n)
         self._ask()
         if self.backlog.buffered and not self._due:
@@ -110,7 +110,7 @@ class Intake:
             self._ask()
 
     def on_chunk(self, items: list[Any]) -> None:
-        """Pass on what is wanted now, then see to the rest by the policy."""
+        """Pass on the requested elements now, then treat the others by the policy."""
         if self._ended or self._over:
             discard(items)
             return
@@ -123,14 +123,14 @@ class Intake:
             self._keep(items[at:] if at else items)
 
     def on_error(self, error: BaseException) -> None:
-        """Fail behind the elements that wait."""
+        """Fail after the waiting elements."""
         if self._ended or self._over:
             drop_error(error)
         else:
             self._end(error)
 
     def on_complete(self) -> None:
-        """Complete behind the elements that wait."""
+        """Complete after the waiting elements."""
         if not self._ended and not self._over:
             self._end(None)
 
@@ -190,7 +190,7 @@ class Intake:
             upstream.cancel()
 
     def _drain(self, _: None) -> None:
-        """Give what waits, as far as it is wanted."""
+        """Emit the waiting elements, as far as there is demand."""
         self._due = False
         while self._demand and self.backlog.buffered and not self._over:
             self._give(self.backlog.take(self._demand))

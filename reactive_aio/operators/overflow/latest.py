@@ -1,4 +1,4 @@
-"""The operator that keeps the latest element for which there is no demand yet."""
+"""The operator that keeps the latest element without demand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that subscribe again, or elsewhere, when a flow ends."""
+"""Operators that subscribe again, or to another flow, when a flow ends."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ E = TypeVar("E", bound=BaseException)
 
 
 class Recovering(Fluent[T_co]):
-    """Operators that subscribe again, or elsewhere, when a flow ends."""
+    """Operators that subscribe again, or to another flow, when a flow ends."""
 
     __slots__ = ()
 
     def repeat(self, times: int | None = None) -> Flow[T_co]:
-        """Emit the elements of ``times`` subscriptions to this flow, one after another; without a number, for ever.
+        """Emit the elements of ``times`` subscriptions to this flow, one after another, by default for ever.
 
         Demand: at the end of a run, the next run gets the rest of the demand. Nothing is buffered.
-        Errors: a failure ends the whole. ``repeat(0)`` is empty. A negative number is refused with ValueError when the
-        flow is built.
-        Spark: up to 16 runs of a flow that workers run as a whole are one job, as by `concat`.
+        Errors: a failure ends the whole flow. ``repeat(0)`` is empty. A negative number is refused with ValueError when
+        the flow is built.
+        Spark: up to 16 runs of a flow that runs entirely in the workers are one job, as by `concat`.
         (RxJava: ``repeat``, also in the count; Reactor's ``repeat(n)`` counts the runs after the first.)
 
         >>> from reactive_aio import Flow
@@ -44,12 +44,11 @@ class Recovering(Fluent[T_co]):
     def repeat_when(self, decide: Callable[[int, int], Awaitable[object]]) -> Flow[T_co]:
         """Subscribe again when this flow completes and ``await decide(count, runs)`` is true.
 
-        ``decide`` is an ``async def`` that takes the time it needs, such as a pause between two looks at something. It
-        gets the number of elements that the run has had, and the number of runs. They are counted anew for each
-        subscription.
+        ``decide`` is an ``async def`` that takes the time it needs, such as a pause between two polls. It gets the
+        number of elements of the run, and the number of runs. They are counted anew for each subscription.
         Demand: at the end of a run, the next run gets the rest of the demand. Nothing is buffered.
-        Errors: a failure of this flow or of ``decide`` ends the whole. An argument that is no function is refused with TypeError
-        when the flow is built.
+        Errors: a failure of this flow or of ``decide`` ends the whole flow. An argument that is not a function is
+        refused with TypeError when the flow is built.
         Cancel: ``decide`` is cancelled, and waited for.
         (Reactor, RxJava: ``repeatWhen``, with a flow of answers.)
 
@@ -77,12 +76,14 @@ class Recovering(Fluent[T_co]):
         """Subscribe again when this flow fails: ``retry()`` for ever, ``retry(4)`` four times, ``retry(Backoff(0.5))`` after waits.
 
         ``retry(4)`` makes five attempts at most, the first among them. A `Backoff` waits longer each time. By default
-        an element begins its count and its waits anew, and ``Backoff(..., reset=False)`` counts all retries. It retries only failures among ``errors``. The elements of a failed attempt stay emitted. The next attempt starts
-        from the beginning. With ``resume``, and behind an element, it reads ``resume(last)`` instead. ``last`` is the
-        last element.
+        an element resets its count and its waits. ``Backoff(..., reset=False)`` counts all retries. Only failures among
+        ``errors`` are retried. The elements of a failed attempt stay emitted. The next attempt starts from the
+        beginning. With ``resume``, it reads ``resume(last)`` instead once there was an element. ``last`` is the last
+        element.
         Demand: when an attempt fails, the next attempt gets the rest of the demand. Nothing is buffered.
-        Errors: the failure of the last attempt, with a note; one that is not among ``errors``; what ``resume`` raises.
-        A number below 0 is refused with ValueError when the flow is built, and what is no policy with TypeError.
+        Errors: the failure of the last attempt, with a note; a failure that is not among ``errors``; an exception of
+        ``resume``. A number below 0 is refused with ValueError when the flow is built, and an argument of another type
+        with TypeError.
         Cancel: a wait ends at once.
         (Reactor, RxJava: ``retry``, also in the count, ``retryWhen(Retry.backoff(...))`` with ``transientErrors`` for
         ``reset``; Mutiny: ``withBackOff``; RxPY counts the first attempt too.)
@@ -126,8 +127,8 @@ class Recovering(Fluent[T_co]):
     def retry_if(self, predicate: Callable[[Any, int], object], *, errors: Errors = Exception) -> Flow[T_co]:
         """Subscribe again when this flow fails and ``predicate(error, attempt)`` is true.
 
-        It is asked about failures among ``errors``. Attempts are counted from 1, anew for each subscription. The elements
-        of a failed attempt stay emitted. The next attempt starts from the beginning.
+        It is called for failures among ``errors``. Attempts are counted from 1, anew for each subscription. The
+        elements of a failed attempt stay emitted. The next attempt starts from the beginning.
         Demand: when an attempt fails, the next attempt gets the rest of the demand. Nothing is buffered.
         Errors: the failure for which ``predicate`` was not true; one that is not among ``errors``; what ``predicate``
         raises, with the failure as its context. An ``async def`` is refused with TypeError when the flow is built.
@@ -159,8 +160,8 @@ class Recovering(Fluent[T_co]):
         """Go on with another flow when this one fails: with ``fallback``, or with what it returns for the error.
 
         Only for failures among ``errors``. Others end the flow.
-        Demand: what this flow leaves unmet is asked of the other, once. Nothing is buffered.
-        Errors: a failure of the other flow, or of the function, ends the whole, with the first failure as its
+        Demand: the unmet demand of this flow is requested from the other, once. Nothing is buffered.
+        Errors: a failure of the other flow, or of the function, ends the whole flow, with the first failure as its
         context. An argument that is neither a flow nor a function is refused with TypeError when the flow is built.
         (RxJava: ``onErrorResumeNext``; Reactor: ``onErrorResume``.)
 
@@ -187,8 +188,8 @@ class Recovering(Fluent[T_co]):
         """Emit ``value`` and complete when this flow fails, by an error of the types ``errors``.
 
         Demand: passed on one for one. ``value`` takes one too. Nothing is buffered.
-        Errors: those of other types. An argument that is no type of exceptions is refused with TypeError when the flow is
-        built.
+        Errors: those of other types. An argument that is not a type of exceptions is refused with TypeError when the flow
+        is built.
         (Reactor: ``onErrorReturn``; RxJava: ``onErrorReturnItem``.)
 
         >>> from reactive_aio import Flow
@@ -205,8 +206,8 @@ class Recovering(Fluent[T_co]):
         """Complete when this flow fails, by an error of the types ``errors``.
 
         Demand: passed on one for one. Nothing is buffered.
-        Errors: those of other types. An argument that is no type of exceptions is refused with TypeError when the flow is
-        built.
+        Errors: those of other types. An argument that is not a type of exceptions is refused with TypeError when the flow
+        is built.
         (Reactor, RxJava: ``onErrorComplete``.)
 
         >>> from reactive_aio import Flow
@@ -229,8 +230,8 @@ class Recovering(Fluent[T_co]):
         """Fail with ``fn(error)``, whose cause is the error, when this flow fails by an error of the types ``errors``.
 
         Demand: passed on one for one. Nothing is buffered.
-        Errors: what ``fn`` returns; what it raises, with the failure as its context; TypeError where it returns
-        no exception. An ``async def`` is refused with TypeError when the flow is built.
+        Errors: the error that ``fn`` returns; an exception of ``fn``, with the failure as its context; TypeError if it
+        does not return an exception. An ``async def`` is refused with TypeError when the flow is built.
         (Reactor: ``onErrorMap``; Pekko: ``mapError``.)
 
         >>> from reactive_aio import Flow
@@ -245,15 +246,16 @@ class Recovering(Fluent[T_co]):
         return self._begin(OnErrorMap[T_co](self._as_flow(), fn, errors))
 
     def timeout(self, seconds: float, *, fallback: Flow[U] | None = None) -> Flow[T_co | U]:
-        """Fail when an element is wanted and does not come within ``seconds``, or go over to ``fallback`` then.
+        """Fail when a requested element does not come within ``seconds``, or switch to ``fallback``.
 
-        Time counts while an element is wanted, by the clock of the loop. It begins anew with each element. Without demand
-        no time counts. ``fallback`` has no time limit.
-        Demand: passed on one for one; what this flow leaves unmet is asked of ``fallback``, once. Nothing is buffered.
-        Errors: TimeoutError, where there is no ``fallback``. The flow is cancelled, and cleaned up before the timeout is
-        signalled. An element on its way goes to ``hooks.on_discard``. A number of seconds that is not
-        above 0, and what is no flow, are refused when the flow is built.
-        (Reactor, RxJava, RxPY: ``timeout``; Pekko: ``idleTimeout``, ``backpressureTimeout`` being the other way round.)
+        Time counts while there is demand, by the clock of the loop. It begins anew with each element. ``fallback`` has
+        no time limit.
+        Demand: passed on one for one. The unmet demand of this flow is requested from ``fallback``, once. Nothing is
+        buffered.
+        Errors: TimeoutError, if there is no ``fallback``. The flow is cancelled, and cleaned up before the timeout is
+        signalled. An element on its way goes to ``hooks.on_discard``. A number of seconds that is not above 0, and a
+        ``fallback`` that is not a flow, are refused when the flow is built.
+        (Reactor, RxJava, RxPY: ``timeout``; Pekko: ``idleTimeout``, ``backpressureTimeout`` is the other way round.)
 
         >>> from reactive_aio import Flow
         >>> from reactive_aio.testing import run_virtual
@@ -278,11 +280,12 @@ class Recovering(Fluent[T_co]):
         """Subscribe again when this flow fails and ``await decide(error, attempt)`` is true.
 
         ``decide`` is an ``async def`` that takes the time it needs: it waits for a while, for an event, or for another
-        flow by ``await other.first()``. It is asked about failures among ``errors``. Attempts are counted from 1, anew
+        flow by ``await other.first()``. It is called for failures among ``errors``. Attempts are counted from 1, anew
         for each subscription.
         Demand: when an attempt fails, the next attempt gets the rest of the demand. Nothing is buffered.
         Errors: the failure for which ``decide`` was not true; one that is not among ``errors``; what ``decide`` raises,
-        with the failure as its context. An argument that is no function is refused with TypeError when the flow is built.
+        with the failure as its context. An argument that is not a function is refused with TypeError when the flow is
+        built.
         Cancel: ``decide`` is cancelled, and waited for.
         (Reactor, RxJava: ``retryWhen``, with a flow of answers.)
 

@@ -26,19 +26,19 @@ class Asking(Coordinator):
     flow: FlowLike
     decide: Callable[[Any, int], Awaitable[object]]
     _ends: int = field(init=False, default=0)
-    """How many subscriptions have ended."""
+    """The number of subscriptions that have ended."""
     _task: asyncio.Task[bool | Failed] | None = field(init=False, default=None)
-    """The task while it runs; behind its end it would keep this object, and be kept by it."""
+    """The task while it runs. After its end it would make a reference cycle with this object."""
 
     def ask(self, about: Any) -> None:
-        """Have it decided whether to subscribe again."""
+        """Ask whether to subscribe again."""
         self._ends += 1
         answer = self._answer(about, self._ends)
         self._task = self.inlet.start(answer)
         self._task.add_done_callback(partial(self._decided, about), context=self.inlet.context)
 
     def cancel(self) -> None:
-        """Cancel the task as well. It is given the time to clean up."""
+        """Cancel the task as well. It gets the time to clean up."""
         super().cancel()
         if self._task is not None:
             self._task.cancel()
@@ -84,4 +84,4 @@ class Asking(Coordinator):
 
     @abstractmethod
     def refused(self, about: Any) -> None:
-        """See to the answer that there is to be no further subscription."""
+        """Handle the answer that there is no further subscription."""

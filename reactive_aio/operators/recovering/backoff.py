@@ -52,18 +52,18 @@ class Backoff:
             raise TypeError(f"Backoff(random=...) takes a random.Random, not {type(random).__name__}")
 
     def spread(self, delay: float) -> float:
-        """Give the delay with its share of chance, which keeps those apart that have failed together."""
+        """Return the delay with jitter, so that those that failed together do not retry together."""
         share = delay * self.jitter
         draw = uniform if self.random is None else self.random.uniform
         return draw(delay - share, min(delay + share, self.max_delay)) if share else delay
 
     def after(self, delay: float) -> float:
-        """Give the delay that follows another."""
+        """Return the delay that follows ``delay``."""
         return min(delay * self.factor, self.max_delay)
 
 
 def at_once(max_retries: int | None) -> Backoff:
-    """Give the policy that stands behind a number: no waits, and no more retries behind an element than before it."""
+    """Return the policy of a plain number: no waits, and the same number of retries after an element as before."""
     return Backoff(0.0, max_retries=max_retries, reset=False)
 
 
@@ -73,7 +73,7 @@ def _check_number(name: str, value: object, least: float, most: float) -> None:
 
 
 def check_retries(policy: object) -> None:
-    """Refuse at once what is no number of retries."""
+    """Raise unless the value is a number of retries or a policy."""
     if not isinstance(policy, int) or isinstance(policy, bool):
         kind = type(policy).__name__
         raise TypeError(

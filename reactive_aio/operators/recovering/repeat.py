@@ -14,7 +14,7 @@ from ...spec import Subscription
 T = TypeVar("T")
 
 MOST_JOINED: Final = 16
-"""Runs that a source is asked to give as one."""
+"""Runs that a source is asked to emit as one."""
 
 
 @frozen
@@ -42,7 +42,7 @@ class Repeat(Pushed[T]):
         return () if self.times is None or self.times > MOST_JOINED else (self.flow,) * self.times
 
     def lower(self, stage: Placed[Stage[Any, Any]]) -> Repeat[Any]:
-        """Have each run take a stage where its elements are made: the runs are parts of the whole."""
+        """Let each run take a stage where its elements are made: the runs are parts of the whole."""
         return Repeat(self.flow.__nodes__.then(stage), self.times)
 
     def open(self, inlet: Inlet[Any]) -> Subscription:

@@ -37,7 +37,7 @@ class RepeatWhen(Pushed[T]):
 
 @define(eq=False)
 class RunsWhen(Asking):
-    """Asks after each run, and tells how many elements it had."""
+    """Asks after each run, with the number of its elements."""
 
     _count: int = field(init=False, default=0)
 

@@ -28,7 +28,7 @@ class Always:
     flow: FlowLike
 
     def __call__(self, error: BaseException) -> FlowLike:
-        """Give the flow."""
+        """Return the flow."""
         return self.flow
 
     def __repr__(self) -> str:

@@ -50,7 +50,7 @@ class Attempts(Waiting):
 
     given: Retry[Any]
     _retries: int = field(init=False, default=0)
-    """How many there have been, since the last element where that resets them."""
+    """The number of retries, since the last element if that resets them."""
     _delay: float = field(init=False)
     """The next one, without its share of chance."""
     _last: list[Any] = field(init=False, factory=list[Any])

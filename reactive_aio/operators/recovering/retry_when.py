@@ -59,6 +59,6 @@ class AttemptsWhen(Asking):
         self.fail(about)
 
     def failed(self, failure: BaseException, about: BaseException) -> None:
-        """Fail with the failure that was asked about as the context."""
+        """Fail with the last failure as the context."""
         set_context(failure, about)
         super().failed(failure, about)

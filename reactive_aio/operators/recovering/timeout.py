@@ -43,7 +43,7 @@ class Timeout(Pushed[T]):
 
 @define(eq=False)
 class TimeLimit(Waiting):
-    """Leaves the flow when an element that is wanted does not come in time; what comes instead has all the time.
+    """Leaves the flow when a requested element does not come in time. The fallback has no time limit.
 
     Invariant, whenever no method is on the stack and the flow has not been left: the timer runs exactly while there
     is demand.
@@ -59,7 +59,7 @@ class TimeLimit(Waiting):
         super().request(n)
 
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
-        """Pass elements on, and give the next one its time, from when these have been taken."""
+        """Pass elements on. The time for the next one begins when these have been taken."""
         self.timer.stop()
         super().on_chunk(inner, items)
         if self.arbiter.requested and not self.timer.running:

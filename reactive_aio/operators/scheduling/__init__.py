@@ -29,7 +29,7 @@ class Scheduling(Fluent[T_co]):
         runs the operators up to the first that depends on an element's place in the stream. The others run on the
         event loop that reads.
         Demand: at most ``prefetch`` elements have been requested and are not consumed yet. When three quarters of them
-        have been consumed, as many are requested again. For workers, a quarter is enough, to keep them busy. With
+        have been consumed, the same number is requested again. For workers a quarter is enough, to keep them busy. With
         ``prefetch=1`` an element is requested when the one before is done.
         Errors: a failure comes after the elements before it. If the loop, thread or pool ends before the flow, the flow
         fails with SchedulerClosedError. ``prefetch`` below 1 is refused with ValueError when the flow is built.
@@ -49,15 +49,16 @@ class Scheduling(Fluent[T_co]):
         return self._place(PublishOn(_checked("publish_on", scheduler), prefetch))
 
     def repartition(self, partitions: int, *, key: Callable[[T_co], Any] | None = None) -> Flow[T_co]:
-        """Spread the elements over so many partitions, where Spark makes them. Elsewhere they pass as they are.
+        """Spread the elements over ``partitions`` partitions on Spark. Elsewhere they pass unchanged.
 
-        By default each partition gets about as many elements. With ``key`` elements of equal keys are in one partition,
-        and keys may be what those of `group_by_key` may.
+        By default all partitions get about the same number of elements. With ``key`` elements of equal keys are in one
+        partition. Keys have the types that `group_by_key` allows.
         Demand: passed on one for one. On Spark the elements are on Spark's disks between the tasks.
-        Errors: ``partitions`` below 1 and a ``key`` that is an ``async def`` are refused when the flow is built. So is a flow
-        on Spark whose elements travel by ``wire="results"``, as with Spark Connect: call ``repartition`` of its frame.
-        Spark: the elements are shuffled and come in another order, and what follows runs in the workers, in as many tasks.
-        Behind operators that count along the whole stream, such as ``take`` and ``index``, elements are not spread.
+        Errors: ``partitions`` below 1 and a ``key`` that is an ``async def`` are refused when the flow is built. So is
+        a flow on Spark with ``wire="results"``, as with Spark Connect: call ``repartition`` of its frame.
+        Spark: the elements are shuffled and come in another order. Each operator that follows runs in the workers, in
+        ``partitions`` tasks. After operators that count along the whole stream, such as ``take`` and ``index``,
+        elements are not spread.
         (Spark: ``repartition``.)
 
         >>> from reactive_aio import Flow

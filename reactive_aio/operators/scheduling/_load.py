@@ -44,11 +44,11 @@ class Load:
         self.largest = max(1, int(self.limit.share / each))
 
     def admits(self, chunks: int, under_way: int) -> bool:
-        """Tell whether there is room for one more chunk, and for the results of all that are under way."""
+        """Return whether there is room for one more chunk, and for the results of all that are under way."""
         if self.limit is None or chunks < self.workers:
             return True
         return self.held + (under_way + 1) * self.limit.share <= self.limit.most
 
     def has_to_wait(self, size: int) -> bool:
-        """Tell whether a chunk has given results of so many bytes that it waits to be told to go on."""
+        """Return whether a chunk has so many bytes of results that it waits for leave to go on."""
         return self.limit is not None and size >= self.limit.share

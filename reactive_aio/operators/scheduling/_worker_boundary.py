@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from ...schedulers.base import Released, Report, WorkerRegion, Workers
 
 TARGET: Final = 4e-3
-"""Seconds of work that make a chunk, if so many elements are there and may be outstanding."""
+"""Seconds of work that make a chunk, if enough elements are there and may be outstanding."""
 
 
 @define(eq=False)
 class Pace:
-    """How large chunks are, and how many are under way."""
+    """The sizes of chunks, and the number in flight."""
 
     workers: int
     largest: int
@@ -44,7 +44,7 @@ class Pace:
         return 2 * self.workers if self.quick else self.workers
 
     def share(self, waiting: int, under_way: int) -> int:
-        """Give the size of the next chunk: a fair part of what is there for each worker that has nothing to do."""
+        """Return the size of the next chunk: a fair part of the waiting elements for each idle worker."""
         return min(self.size, ceil(waiting / max(1, self.workers - under_way)))
 
 
@@ -55,12 +55,12 @@ class Chunk:
     number: int
     items: list[Any]
     results: deque[list[Any]] = field(init=False, factory=deque[list[Any]])
-    """Parts that wait for their turn or for demand; bounded by what a chunk may give without being told to go on."""
+    """Parts that wait for their turn or for demand, bounded by what a chunk may send without leave to go on."""
     taken: int = field(init=False, default=0)
     size: int = field(init=False, default=0)
     """Bytes of the elements, as they have travelled."""
     given: int = field(init=False, default=0)
-    """Results since the chunk was last told to go on."""
+    """Results since the chunk last had leave to go on."""
     given_size: int = field(init=False, default=0)
     """Bytes of those."""
     over: bool = field(init=False, default=False)
@@ -69,7 +69,7 @@ class Chunk:
 
 @define(eq=False, repr=False)
 class WorkerBoundary:
-    """One region on workers: to the region behind it the Subscription, to the flow before it the Receiver.
+    """One region on workers: a Subscription for the region after it, a Receiver for the flow before it.
 
     An element counts as outstanding from the request for it until all results of its chunk have been delivered. There
     are at most ``prefetch`` such elements: requested, waiting for a worker, worked on, or waiting for demand.
@@ -136,7 +136,7 @@ class WorkerBoundary:
             self._submit()
 
     def on_error(self, error: BaseException) -> None:
-        """Take the failure of the flow before. It stays behind what comes of the elements before it."""
+        """Take the failure of the flow before. It comes after the results of the elements before it."""
         if self._over:
             drop_error(error)
         else:
@@ -152,7 +152,7 @@ class WorkerBoundary:
     # -- the Subscription of the region behind
 
     def request(self, n: int) -> None:
-        """Have what is there delivered, as an event of its own: no signal runs inside ``request``."""
+        """Deliver results in an event of their own: no signal runs inside ``request``."""
         self._demand = add_demand(self._demand, n)
         if not self._delivering:
             self.inlet.post(self._go_on, None)
@@ -168,11 +168,11 @@ class WorkerBoundary:
     # -- what the workers say, on any thread
 
     def reported(self, report: Report) -> None:
-        """Take what has come of a chunk."""
+        """Take a report on a chunk."""
         self.inlet.post(self._take, report)
 
     def sent(self, chunk: int, size: int) -> None:
-        """Take note of the size of a chunk, on the loop; it may be sent again. Request more if so much is known to fit in."""
+        """Note the size of a chunk, on the loop. It may be sent again. Request more if that is known to fit in."""
         known = self._chunks.get(chunk)
         if known is not None:
             self._load.held += size - known.size
@@ -183,11 +183,11 @@ class WorkerBoundary:
                 self._request(self._load.window - self._outstanding)
 
     def cleanup_failed(self, error: BaseException) -> None:
-        """Take what the workers could not let go of, behind what they have said before."""
+        """Take a failed cleanup of the workers, after their earlier reports."""
         self.inlet.post(self.inlet.cleanup_failed, error)
 
     def lost(self, error: BaseException) -> None:
-        """Fail: nothing more will come of the chunks that are under way."""
+        """Fail: no more results of the chunks in flight will come."""
         self.inlet.post(self._fail, error)
 
     # -- on the loop
@@ -213,7 +213,7 @@ class WorkerBoundary:
         self._deliver()
 
     def _submit(self) -> None:
-        """Have elements worked on: a chunk is what is there, up to the size that suits."""
+        """Submit elements. A chunk has the elements that are there, up to the best size."""
         waiting = self._waiting
         while waiting and not self._over and self._under_way < self._pace.chunks:
             if not self._load.admits(len(self._chunks), self._under_way):
@@ -239,7 +239,7 @@ class WorkerBoundary:
             self._delivering = False
 
     def _step(self) -> bool:
-        """See to the chunk whose turn it is; False if it has to wait."""
+        """Handle the chunk whose turn it is. Return False if it has to wait."""
         chunk = next(iter(self._chunks.values()), None)
         if chunk is None:
             if self._ended and not self._waiting:
@@ -266,7 +266,7 @@ class WorkerBoundary:
         return True
 
     def _lighter(self, chunk: Chunk, size: int) -> None:
-        """Take note that results of a chunk have been delivered, and so many bytes of elements with them."""
+        """Note that results of a chunk have been delivered, and the bytes of its elements."""
         self._load.held -= chunk.given_size + size
         chunk.given = chunk.given_size = 0
         self._submit()
@@ -328,5 +328,5 @@ class WorkerBoundary:
         self._waiting.clear()
 
     def _left(self, join: Callable[[], None] | None = None) -> None:
-        """Hear, on any thread, that nobody works for the region any more; what they have reported comes before."""
+        """Note, on any thread, that no worker is left for the region. Their reports come before."""
         self.inlet.post(self._release, join)

@@ -64,7 +64,7 @@ class OnWorkers(Pushed[Any]):
         return told
 
     def lower(self, stage: Placed[Stage[Any, Any]]) -> OnWorkers:
-        """Have a stage run by the workers."""
+        """Let the workers run a stage."""
         return evolve(self, stages=(*self.stages, stage))
 
     def open(self, inlet: Inlet[Any]) -> Subscription:

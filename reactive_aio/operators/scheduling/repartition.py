@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 @frozen
 class Repartition(Stage[T, T]):
-    """Stage of ``Flow.repartition``: where there are no partitions, elements pass as they are."""
+    """Stage of ``Flow.repartition``. Without partitions, elements pass unchanged."""
 
     partitions: int
     key: Callable[[Any], Any] | None

@@ -1,4 +1,4 @@
-"""Operators that have one subscription serve several subscribers."""
+"""Operators that serve several subscribers with one subscription."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ U = TypeVar("U")
 
 
 class Sharing(Fluent[T_co]):
-    """Operators that have one subscription serve several subscribers."""
+    """Operators that serve several subscribers with one subscription."""
 
     __slots__ = ()
 
@@ -34,28 +34,29 @@ class Sharing(Fluent[T_co]):
         evict_after: float | None = None,
         prefetch: int | None = None,
     ) -> Shared[T_co]:
-        """Run this flow once for all its subscribers. The slowest lets the others be ``lag`` elements ahead.
+        """Run this flow once for all its subscribers. The fastest may be ``lag`` elements ahead of the slowest.
 
         The run begins with the first subscriber, and is cancelled when the last one leaves. `async with` holds it open
-        while subscribers come and go. A later subscriber begins with the latest ``replay`` elements, none older than
-        ``replay_for`` seconds. After the end of the run, ``restart`` decides what a subscriber gets. With "always" it
-        begins a new run. With "after_error" it does so only after a failure. Otherwise it gets the replay and the same
-        end. Subscribers may be on any event loops and threads. The flow runs where it is placed, else where it is held
-        open, else on the loop of the first subscriber. Its context is that of this call, or of the block, and never
-        that of a subscriber.
-        Demand: that of the subscriber that wants most, up to ``lag`` elements ahead of the slowest. No element is asked
-        for before there are ``start`` subscribers. All subscribers together keep at most ``lag + replay`` elements.
-        With ``prefetch`` that many are read ahead for each subscriber. Put ``on_backpressure_latest()`` or its like
-        behind this for a subscriber that must not slow the others. With ``evict_after`` a subscriber has that many
-        seconds to take the elements that others wait for. Then it fails alone with SlowSubscriberError, and they go on.
-        Seconds in which it waits for an element, or its event loop is blocked, do not count. Without it the log gets one line after five seconds.
-        Errors: a failure of this flow goes to all subscribers, behind the elements. With a ``linger`` a run goes on
+        while subscribers come and go. A later subscriber first gets the latest ``replay`` elements that are at most
+        ``replay_for`` seconds old. After the end of the run, ``restart`` decides what a subscriber gets. With "always"
+        it begins a new run. With "after_error" it does so only after a failure. Otherwise it gets the replay and the
+        same end. Subscribers may be on any event loops and threads. The flow runs where it is placed, else on the loop
+        that holds it open, else on the loop of the first subscriber. Its context is the context of this call, or of the
+        block, and never that of a subscriber.
+        Demand: the largest demand of a subscriber, up to ``lag`` elements ahead of the slowest. No element is requested
+        before there are ``start`` subscribers. All subscribers together keep at most ``lag + replay`` elements. With
+        ``prefetch`` that many are read ahead for each subscriber. For a subscriber that must not slow the others, add
+        ``on_backpressure_latest()`` or the like after this. With ``evict_after`` a subscriber has that many seconds to
+        take the elements that others wait for. Then it fails alone with SlowSubscriberError, and they go on. Seconds in
+        which it waits for an element, or its event loop is blocked, do not count. Without ``evict_after`` one line is
+        logged after five seconds.
+        Errors: a failure of this flow goes to all subscribers, after the elements. With ``linger`` a run goes on
         without subscribers for that many seconds. This needs a block that holds the flow open, else a subscriber is
         refused with RuntimeError. Numbers below 1, a ``replay`` below 0 and seconds that are not above 0 are refused
         with ValueError when the flow is built.
-        Cancel: a subscriber that leaves does not disturb the others. When the last one leaves, the elements that nobody
-        has had go to ``hooks.on_discard``.
-        Spark: one job for all. The operators behind run after the boundary.
+        Cancel: a subscriber that leaves does not disturb the others. When the last one leaves, the elements that no
+        subscriber has had go to ``hooks.on_discard``.
+        Spark: one job for all. The operators that follow run after the boundary.
         (Reactor, RxJava, RxPY: ``share``, ``replay``, ``ref_count``; Pekko: ``BroadcastHub``; Kotlin: ``shareIn``.)
 
         >>> import asyncio
@@ -90,21 +91,22 @@ class Sharing(Fluent[T_co]):
     def multicast(
         self, fn: Callable[[Flow[T_co]], Flow[U]], *, lag: int = 256, stall_after: float | None = None
     ) -> Flow[U]:
-        """Emit what ``fn`` makes of this flow, which it can use several times: all of its uses have one subscription.
+        """Emit the elements of ``fn(flow)``, which can use this flow several times with one subscription for all uses.
 
-        ``fn`` is called for each subscriber, and given a flow that only that subscription can read. The fastest use may
-        be ``lag`` elements ahead of the slowest. Uses that begin together are given all elements. A use that begins
-        later, behind another one or from another thread, gets the elements that are made from then on. If there is no
-        other, it gets those that nobody has asked for. All are read on the event loop on which this flow ends.
-        ``publish_on`` behind a use moves on from there. With ``stall_after`` the flow fails when a use has waited so
-        many seconds for another one that asks for nothing, while nothing has moved. It is to be longer than whatever a
-        use awaits.
-        Demand: what the use wants that wants most, and no more than the slowest lets it have. No more than ``lag`` elements are kept.
-        Completion: with the flow that ``fn`` returns. That cancels this one. So does the cancel of the whole.
-        Errors: what ``fn`` raises, and TypeError where it returns no flow. The failure of its flow. StalledError, which
-        names the use that waits and the use that it waits for. The failure of this flow goes to all uses, behind the
-        elements. An ``async def``, a ``lag`` below 1 and a ``stall_after`` that is not above 0 are refused when the
-        flow is built.
+        ``fn`` is called for each subscriber, with a flow that only that subscription can read. The fastest use may be
+        ``lag`` elements ahead of the slowest. Uses that begin together get all elements. A use that begins later, after
+        another one or from another thread, gets the elements that are made from then on. If there is no other use, it
+        gets the elements that have not been requested. All uses are read on the event loop on which this flow ends. A
+        ``publish_on`` after a use moves its elements elsewhere. With ``stall_after`` the flow fails when a use has
+        waited that many seconds for another one without demand, while nothing has moved. Make it longer than anything
+        that a use awaits.
+        Demand: the largest demand of a use, up to ``lag`` elements ahead of the slowest. At most ``lag`` elements are
+        kept.
+        Completion: with the flow that ``fn`` returns. This cancels this flow, and so does a cancel of the result.
+        Errors: an exception of ``fn``, and TypeError if it does not return a flow. The failure of its flow.
+        StalledError, which names the use that waits and the use that it waits for. The failure of this flow goes to all
+        uses, after the elements. An ``async def``, a ``lag`` below 1 and a ``stall_after`` that is not above 0 are
+        refused when the flow is built.
         (Reactor, RxJava: ``publish(fn)``; RxJS: ``connect``.)
 
         >>> from reactive_aio import Flow

@@ -1,4 +1,4 @@
-"""The age of what is kept for those who come later."""
+"""The age of elements that are kept for later subscribers."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 @define(eq=False)
 class Ages:
-    """Has a log forget elements when they are so many seconds old, by a timer of the event loop on which they are made."""
+    """Makes a log forget elements of an age, by a timer of the event loop on which they are made."""
 
     broadcast: Broadcast
     loop: asyncio.AbstractEventLoop
     seconds: float
     _made: deque[tuple[float, int]] = field(init=False, factory=deque[tuple[float, int]])
-    """When lists have come, each with the number behind its last element; those in the replay only."""
+    """The times of lists, each with the number after its last element; only those in the replay."""
     _timer: asyncio.TimerHandle | None = field(init=False, default=None)
 
     def add(self, behind: int) -> None:
@@ -34,7 +34,7 @@ class Ages:
         self._wind()
 
     def stop(self) -> None:
-        """Forget nothing any more, as nobody can come; from any thread."""
+        """Forget nothing any more, because no reader can come; from any thread."""
         soon(self.loop, self._stop)
 
     def _stop(self) -> None:

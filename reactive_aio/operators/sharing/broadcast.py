@@ -1,4 +1,4 @@
-"""The shared part: one log, and the readers who come and go on their event loops."""
+"""The shared part: one log, and the readers that come and go on their event loops."""
 
 from __future__ import annotations
 
@@ -32,40 +32,40 @@ class Broadcast(ABC):
     """
 
     lag: int
-    """How many elements may have been made beyond those that the slowest reader has taken."""
+    """The most elements that may be made beyond those that the slowest reader has taken."""
     log: Log
     mutex: Mutex
     deliveries: dict[AbstractEventLoop, Delivery] = field(init=False, factory=dict[AbstractEventLoop, Delivery])
     joined: int = field(init=False, default=0)
-    """How many readers have come in all."""
+    """The number of readers that have come."""
     heard: bool = field(init=False, default=False)
-    """Whether somebody has heard of the end."""
+    """Whether a reader has got the end."""
     patience: Patience | None = field(init=False, default=None)
-    """Counts for how long somebody has to wait already."""
+    """Measures how long readers have been waiting."""
 
     # -- what a kind of broadcast says, with the lock
 
     @property
     @abstractmethod
     def keeps(self) -> bool:
-        """Whether it goes on when nobody is there, and keeps what nobody has had."""
+        """Whether it goes on without readers, and keeps the elements that no reader has had."""
 
     @property
     def _keeps_now(self) -> bool:
-        """Whether it keeps what nobody has had if the last reader leaves now; what has ended gives that up."""
+        """Whether it keeps unread elements if the last reader leaves now. A run that has ended drops them."""
         return self.keeps and not self.log.ended
 
     @abstractmethod
     def _settle(self) -> Then | None:
-        """See to it that more comes, where readers have moved or want more."""
+        """Request more, if readers have moved or need more."""
 
     @abstractmethod
     def _deserted(self, node: Node | None, number: int) -> Iterable[Then]:
-        """See to it that the last reader has left, from this place."""
+        """Handle the leave of the last reader, from this place."""
 
     @abstractmethod
     def _released(self, reader: Reader) -> Iterable[Then]:
-        """See to it that a reader has nothing more to clean up: now, or when the cleanup upstream is done."""
+        """Complete the cleanup of a reader: now, or when the cleanup upstream is done."""
 
     # -- the readers, each on its loop
 
@@ -83,7 +83,7 @@ class Broadcast(ABC):
             yield delivery.post
 
     def want(self, reader: Reader, n: int) -> None:
-        """Have a reader want more."""
+        """Add to the demand of a reader."""
         with self.mutex:
             if reader.over:
                 return
@@ -96,7 +96,7 @@ class Broadcast(ABC):
             then()
 
     def take(self, reader: Reader) -> tuple[list[Any], End | None]:
-        """Take for one reader what it has asked for, with the end where that is next. Then it has left."""
+        """Take the requested elements of one reader, and the end if that is next. Then the reader has left."""
         nodes: list[Node | None] = []  # they are let go of behind the lock
         with self.mutex:
             taken, calls = self._take((reader,), nodes)
@@ -104,7 +104,7 @@ class Broadcast(ABC):
         return taken[0][1:] if taken else ([], None)
 
     def take_next(self, reader: Reader) -> tuple[list[Any], End | None]:
-        """Have a reader want one element, unless it does already, and `take` it.
+        """Request one element for a reader, unless it has, and `take` it.
 
         If it is not there, the reader hears when it is.
         """
@@ -143,12 +143,12 @@ class Broadcast(ABC):
         return taken, more
 
     def put_off(self, delivery: Delivery) -> bool:
-        """Have what has been taken wait for a turn; True if that is to be posted."""
+        """Queue taken elements for a turn. Return True if that has to be posted."""
         with self.mutex:
             return delivery.put_off()
 
     def _take(self, readers: Iterable[Reader], nodes: list[Node | None]) -> tuple[list[ReaderChunk], list[Then]]:
-        """Take for some readers. Who calls has ``nodes`` hold what they let go of, until the lock is released."""
+        """Take for some readers. The caller passes ``nodes``, which hold the freed lists until the lock is released."""
         log = self.log
         taken: list[ReaderChunk] = []
         calls: list[Then] = []
@@ -168,7 +168,7 @@ class Broadcast(ABC):
         return taken, calls
 
     def leave(self, reader: Reader) -> None:
-        """Have a reader not be there any more; from any thread, also from a finalizer."""
+        """Remove a reader; from any thread, also from a finalizer."""
         if self.mutex.is_mine:
             self.mutex.later(partial(self.leave, reader))
             return
@@ -179,7 +179,7 @@ class Broadcast(ABC):
         do(gone)
 
     def evict(self, reader: Reader) -> Iterable[Then]:
-        """Have a reader not be there any more, whatever it has asked for; with the lock."""
+        """Remove a reader, whatever it has requested; with the lock."""
         return () if reader.over else self._gone(reader)
 
     def _gone(self, reader: Reader) -> Iterable[Then]:
@@ -200,7 +200,7 @@ class Broadcast(ABC):
         yield from self._released(reader)
 
     def _counts(self, evict_after: float | None) -> Then | None:
-        """Have it counted for how long somebody has to wait, if somebody has to."""
+        """Measure how long readers have to wait, if one has to."""
         counting = self.patience is not None and not self.patience.loop.is_closed()
         if counting or not self.log.is_held_up(self.lag):
             return None
@@ -214,7 +214,7 @@ class Broadcast(ABC):
 
     @property
     def everybody(self) -> list[Reader]:
-        """All readers that are there, to be asked for with the lock."""
+        """All readers; to be called with the lock."""
         return [reader for delivery in self.deliveries.values() for reader in delivery.readers]
 
     def look(self) -> SharedSnapshot:
@@ -228,12 +228,12 @@ class Broadcast(ABC):
     # -- the writer
 
     def _put(self, items: list[Any]) -> Iterable[Delivery]:
-        """Add a list; give those whose readers are to be told. Who calls holds the head of the log until the lock is released."""
+        """Add a list. Return the deliveries to notify. The caller holds the log's head until the lock is released."""
         self.log.put(items)
         return self._told()
 
     def _told(self) -> Iterable[Delivery]:
-        """Have the readers told that the log has grown; give the deliveries that are to be posted."""
+        """Notify the readers that the log has grown. Return the deliveries to post."""
         told: list[Delivery] = []
         for each in self.deliveries.values():
             if each.posted:
@@ -243,7 +243,7 @@ class Broadcast(ABC):
         return told
 
     def _end(self, error: BaseException | None) -> Iterable[Then]:
-        """Add the end, and have the readers told."""
+        """Add the end, and notify the readers."""
         self.log.end(error)
         yield from self._counts_no_more()
         for delivery in self.deliveries.values():

@@ -1,4 +1,4 @@
-"""Delivery: how the readers of a log hear on their event loops that there is something to take."""
+"""Delivery: notifies the readers of a log, on their event loops, that there are elements."""
 
 from __future__ import annotations
 
@@ -35,26 +35,26 @@ class Delivery(Taker):
     broadcast: Broadcast
     loop: asyncio.AbstractEventLoop
     readers: dict[Reader, Cursor] = field(init=False, factory=dict["Reader", "Cursor"])
-    """All that are there, with their places."""
+    """All readers, with their places."""
     due: list[Reader] = field(init=False, factory=list["Reader"])
-    """Those who have asked for what was there already, and those found to be due since the latest news."""
+    """Readers with demand for elements that were there, and readers found due since the latest news."""
     news: bool = field(init=False, default=False)
-    """Whether the log has grown since it was last looked who is due."""
+    """Whether the log has grown since the last check for due readers."""
     taken: deque[ReaderChunk] = field(init=False, factory=deque["ReaderChunk"])
-    """Elements and ends that have been taken and not given yet. A region that has ended meanwhile discards its elements."""
+    """Elements and ends that have been taken and not passed on yet. A region that has ended discards its elements."""
     part: float = field(init=False, default=budgets.TURN / budgets.SHARES)
     """How long a woken task may go on. All tasks that are woken together share one turn."""
     woken: int = field(init=False, default=0)
-    """How many tasks have been woken that the budget has not been told of."""
+    """The number of woken tasks that the budget does not know yet."""
     watch: Attachment | None = field(init=False, default=None)
-    """Tells that the event loop that makes the elements has ended, if that is another one."""
+    """Called when the event loop that makes the elements has ended, if that is another one."""
     posted: bool = field(init=False, default=False)
     """Whether a turn is to come."""
     _ident: int = field(init=False, factory=get_ident)
     budget: Budget = field(init=False, default=Factory(lambda self: Budget.of(self.loop), takes_self=True))
 
     def note(self, reader: Reader) -> bool:
-        """Have a reader told; True if `post` is to be called when the lock has been released."""
+        """Notify a reader. Return True if `post` has to be called when the lock has been released."""
         if not reader.is_due:
             reader.is_due = True
             self.due.append(reader)
@@ -64,7 +64,7 @@ class Delivery(Taker):
         return True
 
     def note_news(self) -> bool:
-        """Have all told for whom there is something, now that the log has grown; as `note` does."""
+        """Notify all due readers, because the log has grown; as `note` does."""
         if self.posted:
             self.news = True
             return False
@@ -81,7 +81,7 @@ class Delivery(Taker):
         return not self.posted and get_ident() == self._ident
 
     def summon(self) -> list[Reader]:
-        """Give those who are due, `AT_ONCE` of them at most.
+        """Return the readers that are due, at most `AT_ONCE` of them.
 
         A turn comes again where there are more. With the lock, on the loop.
         """
@@ -98,16 +98,16 @@ class Delivery(Taker):
         return due[:AT_ONCE]
 
     def put_off(self) -> bool:
-        """Have a turn come for what has been taken, as `note` does; on the loop, with the lock."""
+        """Schedule a turn for the taken elements, as `note` does; on the loop, with the lock."""
         posted, self.posted = self.posted, True
         return not posted
 
     def post(self) -> None:
-        """Have a turn come, from any thread and without the lock."""
+        """Schedule a turn, from any thread and without the lock."""
         self.budget.add(self, None if get_ident() == self._ident else self.loop.call_soon_threadsafe)
 
     def come(self) -> None:
-        """Give readers what there is, in a turn."""
+        """Pass readers the elements that are there, in a turn."""
         again = bool(self.taken)  # others may have become due behind these
         if not again:
             taken, again = self.broadcast.take_due(self)
@@ -115,7 +115,7 @@ class Delivery(Taker):
         self.hand_out(again=again)
 
     def hand_out(self, *, again: bool = False) -> None:
-        """Give readers what has been taken, each in its own context, until the time is up.
+        """Pass readers the elements that were taken, each in its own context, until the time is up.
 
         The rest comes behind whatever else waits for a turn, which is posted then or if it is to come ``again``.
         """
@@ -135,7 +135,7 @@ class Delivery(Taker):
             self.post()
 
     def send(self, call: Callable[..., object], *args: object) -> None:
-        """Have something called on the loop, from any thread and without the lock."""
+        """Call something on the loop, from any thread and without the lock."""
         try:
             self.loop.call_soon_threadsafe(call, *args)
         except RuntimeError as closed:
@@ -158,7 +158,7 @@ class Delivery(Taker):
 
 
 def soon(loop: asyncio.AbstractEventLoop, call: Callable[..., object], *args: object) -> None:
-    """Have something called on a loop, from any thread; nothing more where the loop has been closed."""
+    """Call something on a loop, from any thread. Do nothing if the loop has been closed."""
     with suppress(RuntimeError):
         loop.call_soon_threadsafe(call, *args)
 

@@ -30,20 +30,20 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=Reader)
 
 Idle = Literal["wait", "drop"]
-"""When nobody is there an element is kept as far as there is room, or goes by."""
+"""Without subscribers an element is kept as far as there is room, or goes by."""
 
 
 class Offer(Enum):
     """The answer to an element that was offered to a hub; true if it was taken."""
 
     TAKEN = "taken"
-    """It will be given to all who are there, or is kept for who comes."""
+    """The element goes to all subscribers, or is kept for a later one."""
     FULL = "full"
     """There is no room: the slowest subscriber is too far behind, or others wait for their turn."""
     CLOSED = "closed"
     """The hub has ended."""
     UNWANTED = "unwanted"
-    """Nobody is there, and the hub keeps nothing for those who come."""
+    """There is no subscriber, and the hub keeps nothing for later ones."""
 
     def __bool__(self) -> bool:
         return self is Offer.TAKEN
@@ -51,7 +51,7 @@ class Offer(Enum):
 
 @define(eq=False)
 class Waiter:
-    """One who waits for room."""
+    """A caller that waits for room."""
 
     wake: Callable[[], object]
     granted: bool = False
@@ -75,13 +75,13 @@ class Emission(Broadcast, Here):
     idle: Idle
     evict_after: float | None = None
     unwanted: int = field(init=False, default=0)
-    """How many elements have gone by."""
+    """The number of elements that have gone by."""
     context: Context = field(init=False, factory=copy_context)
-    """Whose hooks hear of elements that nobody is given."""
+    """The context whose hooks get elements that no subscriber gets."""
     _waiting: deque[Waiter] = field(init=False, factory=deque[Waiter])
     _reserved: int = field(init=False, default=0)
     _until: int = field(init=False, default=0)
-    """How many elements there may be while the mutex is untouched."""
+    """The most elements while the mutex is untouched."""
 
     def __attrs_post_init__(self) -> None:
         if self.keeps:
@@ -91,11 +91,11 @@ class Emission(Broadcast, Here):
 
     @property
     def keeps(self) -> bool:
-        """Whether elements wait for somebody to come."""
+        """Whether elements wait for a first subscriber."""
         return self.idle == "wait"
 
     def join(self, kind: Callable[[Emission, Any], R], inlet: Inlet[Any] | Place) -> R:
-        """Have a subscriber read, by a reader of some kind, on its loop."""
+        """Let a subscriber read, by a reader of some kind, on its loop."""
         with self.mutex:
             reader = kind(self, inlet)
             calls = tuple(self._join(reader))
@@ -131,7 +131,7 @@ class Emission(Broadcast, Here):
 
     @property
     def _room(self) -> int:
-        """How many elements more may be added, or go by, with the lock."""
+        """The number of elements that may still be added, or go by, with the lock."""
         log = self.log
         if log.readers or log.rest is not None:
             return self.lag - (log.made - log.places.least) - self._reserved
@@ -143,7 +143,7 @@ class Emission(Broadcast, Here):
         return not log.readers and log.rest is None and not log.replay
 
     def takes(self, item: Any) -> bool:
-        """Add an element in the usual case, in as few calls as there can be: somebody reads, nobody waits, nothing is replayed, and there is room.
+        """Add an element in the usual case, with the fewest calls: a reader, no waiting caller, no replay, and room.
 
         While nothing else happens all readers have been told already, and only the room is looked at.
         """
@@ -174,7 +174,7 @@ class Emission(Broadcast, Here):
         return True
 
     def offer(self, item: Any) -> Offer:
-        """Add an element now, or say why not; in a finalizer that runs in the middle of a change there is no room."""
+        """Add an element now, or return why not. A finalizer in the middle of a change finds no room."""
         if self.takes(item):
             return Offer.TAKEN
         mutex = self.mutex
@@ -223,7 +223,7 @@ class Emission(Broadcast, Here):
         self._add_with_permit(item)
 
     def _wait(self, wake: Callable[[], object]) -> Waiter:
-        """Wait for room, behind all who do already; there may be some by now."""
+        """Wait for room, after all earlier callers. There may be some by now."""
         waiter = Waiter(wake)
         with self.mutex:
             self._check_open()
@@ -243,7 +243,7 @@ class Emission(Broadcast, Here):
         post(deliveries)
 
     def _withdraw(self, waiter: Waiter) -> bool:
-        """Have one not wait any more.
+        """Remove a waiting caller.
 
         Its permit goes to the next. False if the hub has ended, which is for the one to hear.
         """
@@ -265,7 +265,7 @@ class Emission(Broadcast, Here):
             raise HubClosedError("the hub has ended: it takes no more elements")
 
     def _add(self, item: Any) -> Iterable[Delivery]:
-        """Add an element, unless it goes by; with the lock. Return those whose readers are to be told."""
+        """Add an element, unless it goes by; with the lock. Return the deliveries of readers to notify."""
         if self._goes_by:
             self.unwanted += 1
             return ()
@@ -273,7 +273,7 @@ class Emission(Broadcast, Here):
         return self._told()
 
     def close(self, error: BaseException | None) -> None:
-        """End it, behind what is kept; those who wait for room are refused."""
+        """End it, after the kept elements. Callers that wait for room are refused."""
         if self.mutex.is_mine:
             self.mutex.later(partial(self.close, error))
             return
@@ -312,11 +312,11 @@ class HubFlow(Pushed[Any]):
 
     @property
     def arguments(self) -> str:
-        """How much it keeps."""
+        """The number of elements that it keeps."""
         return f"lag={self.lag}" + (f", prefetch={self.prefetch}" if self.prefetch else "")
 
     def admit(self, kind: Callable[[Emission, Any], R], inlet: Inlet[Any] | Place) -> R:
-        """Have a subscriber read."""
+        """Let a subscriber read."""
         return self.emission.join(kind, inlet)
 
     def open(self, inlet: Inlet[Any]) -> Subscription:

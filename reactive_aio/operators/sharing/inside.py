@@ -24,8 +24,8 @@ from .reader import Reader
 class Inside(Broadcast, Here):
     """The log of a flow that is subscribed to once for all of its uses, inside the subscription that the inlet belongs to (a Receiver).
 
-    It lasts as long as that one: when nobody is there it pauses, and who comes then begins with what nobody has had.
-    Its readers are on the event loop of the inlet.
+    It lasts as long as that one. Without readers it pauses, and the next reader begins with the unread elements. Its
+    readers are on the event loop of the inlet.
     """
 
     STAYS: ClassVar[str] = (
@@ -40,7 +40,7 @@ class Inside(Broadcast, Here):
     log: Log = field(init=False, factory=lambda: Log(0))
     mutex: Mutex = field(init=False, factory=Mutex)
     started: bool = field(init=False, default=False)
-    """Whether the flow may be asked for elements."""
+    """Whether elements may be requested from the flow."""
     over: bool = field(init=False, default=False)
     """Whether the subscription has ended."""
     held_up: Then | None = field(init=False, default=None)
@@ -51,7 +51,7 @@ class Inside(Broadcast, Here):
     # -- the uses
 
     def join(self, inlet: Inlet[Any]) -> Reader:
-        """Have one more reader; on its loop."""
+        """Add a reader, on its loop."""
         with self.mutex:
             if self.over:
                 raise SourceConsumedError(
@@ -65,13 +65,13 @@ class Inside(Broadcast, Here):
 
     @property
     def readers(self) -> list[Reader]:
-        """All that are there."""
+        """All readers."""
         with self.mutex:
             return self.everybody
 
     @property
     def slowest(self) -> list[Reader]:
-        """Those who hold the others up; none where nobody is held up."""
+        """The readers that hold up the others; none if no reader is held up."""
         with self.mutex:
             last = self.log.places.least
             return [each for each in self.everybody if each.cursor.at == last] if self.log.is_held_up(self.lag) else []
@@ -120,11 +120,11 @@ class Inside(Broadcast, Here):
     # -- the subscription they are inside of, on its loop
 
     def start(self) -> None:
-        """Ask the flow for what is wanted by now, and for all that will be."""
+        """Request the current demand from the flow, and from now on all later demand."""
         self._change(started=True)
 
     def close(self) -> None:
-        """Cancel the flow, with the end of the subscription; what nobody has had is discarded."""
+        """Cancel the flow, with the end of the subscription. Elements that no reader has had are discarded."""
         with self.mutex:
             if self.over:
                 return
@@ -141,7 +141,7 @@ class Inside(Broadcast, Here):
     # -- what the flow signals, on that loop
 
     def on_subscribe(self, subscription: Subscription) -> None:
-        """Take the subscription, and ask for what is wanted by now."""
+        """Take the subscription, and request the current demand."""
         if self.over:
             subscription.cancel()
         else:
@@ -170,14 +170,14 @@ class Inside(Broadcast, Here):
             then()
 
     def on_error(self, error: BaseException) -> None:
-        """Add the failure to the log, behind the elements."""
+        """Add the failure to the log, after the elements."""
         if self.over:
             drop_error(error)
         else:
             self._over(error)
 
     def on_complete(self) -> None:
-        """Add the end to the log, behind the elements."""
+        """Add the end to the log, after the elements."""
         self._over(None)
 
     def _over(self, error: BaseException | None) -> None:

@@ -19,7 +19,7 @@ HERE = "the subscriber's loop"
 
 @define(eq=False)
 class Iterating:
-    """The iterator of one subscription, which leaves when nobody holds it any more."""
+    """The iterator of one subscription. It leaves when no reference to it is left."""
 
     _steps: Steps
     _lag: int
@@ -48,7 +48,7 @@ class Iterating:
         return Snapshot((RegionSnapshot(HERE, delivered - buffered, boundary, OverflowSnapshot(self._lag, kept, 0)),))
 
     async def aclose(self) -> None:
-        """Leave, and wait until everything has been cleaned up. A task that asks for an element then hears of the end."""
+        """Leave, and wait for all cleanup. A task that waits for an element then gets the end."""
         await self._steps.close()
 
     def __del__(self) -> None:
@@ -58,7 +58,7 @@ class Iterating:
 
 @define(eq=False)
 class Opened:
-    """A subscription for the length of a block, behind which everything has been cleaned up (an async context manager)."""
+    """A subscription for the length of a block. After it all cleanup is done (an async context manager)."""
 
     _flow: FlowLike
     _items: Iterating = field(init=False)

@@ -16,7 +16,7 @@ from .mutex import Mutex
 
 @define(eq=False)
 class Latest(Here):
-    """A value that any thread may replace. A reader that asks is given the one that there is, if it has not had that yet."""
+    """A value that any thread may replace. A reader that requests gets the current one, if it has not had that yet."""
 
     STAYS: ClassVar[str] = (
         "a State can't be pickled: its readers are in this process. Send the new value back to this process and set it here"
@@ -29,7 +29,7 @@ class Latest(Here):
     readers: dict[LatestReader, None] = field(init=False, factory=dict["LatestReader", None])
 
     def put(self, value: Any) -> None:
-        """Replace the value, and have all told who are there."""
+        """Replace the value, and notify all readers."""
         if self.mutex.is_mine:  # a finalizer, in the middle of a change
             self.mutex.later(partial(self.put, value))
             return
@@ -43,7 +43,7 @@ class Latest(Here):
         _tell(due)
 
     def close(self) -> None:
-        """Have nothing come behind the value that there is."""
+        """Let nothing come after the current value."""
         if self.mutex.is_mine:
             self.mutex.later(self.close)
             return
@@ -53,7 +53,7 @@ class Latest(Here):
         _tell(due)
 
     def _due(self) -> list[LatestReader]:
-        """Give those who are to be told, and have not been; with the lock."""
+        """Return the readers that have not been woken yet. The caller holds the lock."""
         due = [each for each in self.readers if not each.posted]
         for each in due:
             each.posted = True
@@ -62,14 +62,14 @@ class Latest(Here):
 
 @define(eq=False)
 class LatestReader:
-    """One who reads it: the Subscription of a region, on its event loop."""
+    """A reader of the value: the Subscription of a region, on its event loop."""
 
     latest: Latest
     inlet: Inlet[Any]
     posted: bool = field(init=False, default=True)
     """Whether an event of this reader is on its way."""
     _had: int = field(init=False, default=0)
-    """The version that it has been given most lately."""
+    """The version that it got last."""
     _demand: int = field(init=False, default=0)
     _release: Released = field(init=False)
 
@@ -100,7 +100,7 @@ class LatestReader:
         self.inlet.post(self._look, None)
 
     def _look(self, _: None) -> None:
-        """Give what there is, as far as it is wanted and new, and the end behind it."""
+        """Emit the latest element if it is wanted and new, and then the end."""
         latest = self.latest
         with latest.mutex:
             self.posted = False

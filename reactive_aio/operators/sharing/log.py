@@ -1,6 +1,6 @@
-"""The log: lists of elements in their order, and the places in it that readers have come to.
+"""The log: lists of elements in their order, and the places of the readers.
 
-It is data. Nothing here waits, signals or takes a lock; who has a log sees to that.
+It is data. Nothing here waits, signals or takes a lock. The owner of a log does that.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from attrs import define, field
 from ...spec import add_demand
 
 FEW: Final = 64
-"""Lists of fewer elements than this are put together for a reader who wants more.
+"""Lists of fewer elements than this are merged for a reader with more demand.
 
 A longer one is handed out as it is.
 """
 
 
 class Node:
-    """A list of elements that is never written to, the number of its first element, and the node behind it.
+    """A list of elements that is never changed, the number of its first element, and the next node.
 
-    The list of the last node of a log is still to come, or not complete: only the log knows of it.
+    The list of the last node of a log is missing, or not complete. Only the log uses it.
     """
 
     __slots__ = ("behind", "first", "items")
@@ -41,7 +41,7 @@ class Node:
 
 
 class Cursor:
-    """The place of one reader: the number of the element that it takes next, and up to which one it has asked."""
+    """The place of one reader: the number of the element that it takes next, and the end of its requests."""
 
     __slots__ = ("at", "goal", "node")
 
@@ -52,13 +52,13 @@ class Cursor:
 
     @property
     def is_due(self) -> bool:
-        """Whether there is an element that it has asked for."""
+        """Whether there is an element that it has requested."""
         node = self.node
         return node is not None and self.goal > self.at and node.behind is not None
 
 
 class Placed(Protocol):
-    """A reader: one who has a place."""
+    """A reader: an object with a place."""
 
     @property
     def cursor(self) -> Cursor:
@@ -70,9 +70,9 @@ R = TypeVar("R", bound=Placed)
 
 
 class Counts:
-    """How many readers have a number, with the least and the greatest of the numbers.
+    """The number of readers for each number, with the least and the greatest of the numbers.
 
-    Readers come by the thousand, and most have a number in common; so it is the numbers that are gone through.
+    There may be thousands of readers, and most have the same number. So only the numbers are searched.
     """
 
     __slots__ = ("_counts", "greatest", "least")
@@ -112,7 +112,7 @@ class Counts:
             self.greatest = max(counts)
 
     def move(self, before: int, after: int, readers: int = 1) -> None:
-        """Have readers with one number change it: as `add` and `remove`, without their calls."""
+        """Move readers from one number to another, as `add` and `remove` do, without their calls."""
         counts = self._counts
         counts[after] = counts.get(after, 0) + readers
         if after > self.greatest:
@@ -132,57 +132,58 @@ class Counts:
 
 @define(eq=False)
 class Log:
-    """The elements that have been made, from the one that the slowest reader or the replay begins with.
+    """The elements from the first one that the slowest reader or the replay needs.
 
-    ``replay`` elements are kept for who comes later. While nobody is there and the log is `kept`, so is what nobody has had.
+    ``replay`` elements are kept for later readers. While there is no reader and the log is `kept`, unread elements are
+    kept too.
 
-    A node is let go of by moving a reference. Elements may end with it, and their ``__del__`` is somebody else's code.
-    So a caller of `put`, `take`, `leave` or `forget` under a lock holds the node it is about to leave until the lock is
+    Moving a reference frees a node. Its elements may be freed too, and their ``__del__`` is code of the user. So a
+    caller of `put`, `take`, `leave` or `forget` under a lock keeps a reference to the freed node until the lock is
     released.
     """
 
     replay: int
     made: int = field(init=False, default=0)
-    """How many elements there have been."""
+    """The number of elements so far."""
     had: int = field(init=False, default=0)
-    """How many of them the reader has taken who has come furthest."""
+    """The number of elements that the fastest reader has taken."""
     ended: bool = field(init=False, default=False)
     error: BaseException | None = field(init=False, default=None)
     traceback: TracebackType | None = field(init=False, default=None)
-    """That of the failure as it came: each who raises it adds to it."""
+    """The first traceback of the failure: each raise adds to it."""
     readers: int = field(init=False, default=0)
     places: Counts = field(init=False, factory=Counts)
-    """Where the readers are, and the place that is kept while nobody is there."""
+    """The places of the readers, and the place that is kept without readers."""
     goals: Counts = field(init=False, factory=Counts)
-    """Up to which element they have asked."""
+    """The element up to which they have requested."""
     tail: Node = field(init=False, factory=lambda: Node(0))
     head: Node = field(init=False)
     """With what the replay begins."""
     rest: Cursor | None = field(init=False, default=None)
-    """With what nobody has had, while nobody is there and it is kept."""
+    """The unread elements, while there is no reader and they are kept."""
 
     def __attrs_post_init__(self) -> None:
         self.head = self.tail
 
     @property
     def window(self) -> int:
-        """How many elements have been made since the one that the slowest reader takes next."""
+        """The number of elements from the one that the slowest reader takes next."""
         return self.made - self.places.least if self.readers or self.rest else 0
 
     @property
     def kept(self) -> int:
-        """How many elements are kept, for readers and for the replay."""
+        """The number of elements that are kept, for readers and for the replay."""
         return max(self.window, self.made - self.head.first)
 
     def is_held_up(self, lag: int) -> bool:
-        """Tell whether somebody has taken all there is and more is wanted, and the slowest does not let it be made."""
+        """Return whether a reader has taken all and wants more, but the slowest reader holds the source up."""
         made = self.made
         return self.goals.greatest > made >= self.places.least + lag and made in self.places and not self.ended
 
     # -- the writer
 
     def put(self, items: list[Any]) -> None:
-        """Add a list, which nobody is to write to any more."""
+        """Add a list, which must not be changed any more."""
         self.seal()
         self.tail.items = items
         self.made += len(items)
@@ -196,7 +197,7 @@ class Log:
             self.seal()  # else it would not be bounded while nobody looks
 
     def seal(self) -> None:
-        """Make a list of what has been added one by one: nobody is to write to it any more."""
+        """Make a list of the elements that were added one by one. It must not be changed any more."""
         tail = self.tail
         if not tail.items:
             return
@@ -212,19 +213,19 @@ class Log:
         self.traceback = None if error is None else error.__traceback__
 
     def let_go(self) -> BaseException | None:
-        """Give the failure, and keep it no longer: by its traceback it may lead back to here."""
+        """Return the failure, and forget it: its traceback may lead back to here."""
         error, self.error, self.traceback = self.error, None, None
         return error
 
     def forget(self, first: int) -> None:
-        """Have the replay begin with this element, or with a later one if it does already."""
+        """Let the replay begin with this element, or with a later one if it already does."""
         node = self.head
         while node.behind is not None and node.behind.first <= first:
             node = node.behind
         self.head = node.cut(first) if node.first < first and node.behind is not None else node
 
     def keep(self) -> None:
-        """Keep what nobody has had while nobody is there: it is what the next one begins with."""
+        """Keep the unread elements while there is no reader: the next one begins with them."""
         if self.readers or self.rest:
             return
         self.seal()
@@ -252,7 +253,7 @@ class Log:
     # -- the readers
 
     def join(self, cursor: Cursor) -> None:
-        """Give a reader its place: where the replay begins. The first to come begins with what nobody has had."""
+        """Place a reader where the replay begins. The first reader begins with elements that nobody has had."""
         self.seal()
         rest, self.rest = self.rest, None
         start, number = self.head, self.head.first
@@ -266,7 +267,7 @@ class Log:
         self.goals.add(number)
 
     def want(self, cursor: Cursor, n: int) -> None:
-        """Have a reader want ``n`` elements more."""
+        """Add ``n`` to the demand of a reader."""
         self.seal()
         goal = add_demand(cursor.goal, n)
         if goal != cursor.goal:
@@ -274,7 +275,7 @@ class Log:
             cursor.goal = goal
 
     def want_next(self, cursor: Cursor) -> None:
-        """Have a reader want one element, unless it does already."""
+        """Request one element for a reader, unless it has."""
         if self.tail.items:
             self.seal()
         goal = cursor.goal
@@ -283,7 +284,7 @@ class Log:
             cursor.goal = goal + 1
 
     def take(self, cursor: Cursor) -> list[Any]:
-        """Give a reader elements that it has asked for, in a list that nobody is to write to; none if there are none."""
+        """Return elements that a reader has requested, in a list that must not be changed. It may be empty."""
         self.seal()
         node, demand = cursor.node, cursor.goal - cursor.at
         if demand <= 0 or node is None or node.behind is None:
@@ -303,7 +304,7 @@ class Log:
         return items
 
     def take_all(self, readers: Iterable[R], nodes: list[Node | None]) -> list[tuple[R, list[Any]]]:
-        """Take for several readers; those who are at one place and have asked for as much are given the same list.
+        """Take for several readers. Readers at one place with the same demand get the same list.
 
         ``nodes`` is to hold the nodes that they leave.
         """
@@ -331,7 +332,7 @@ class Log:
         return taken
 
     def leave(self, cursor: Cursor, *, keeps: bool = False) -> None:
-        """Take a reader out. With ``keeps`` what nobody has had is kept, if it was the last."""
+        """Remove a reader. With ``keeps`` unread elements are kept, if it was the last."""
         self.seal()
         self.readers -= 1
         node, cursor.node = cursor.node, None
@@ -345,7 +346,7 @@ class Log:
         self.places.remove(cursor.at)
 
     def unread(self, node: Node | None, number: int) -> list[Any]:
-        """Give what nobody has had, from the place that a reader has left."""
+        """Return the elements that nobody has had, from the place of a reader that left."""
         self.seal()
         first = max(self.had, number)
         found: list[Any] = []

@@ -51,7 +51,7 @@ class Multicast(Pushed[T]):
         return (self.flow,)
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
-        """Have the function make its flow, in the subscriber's context, and begin with that and with this flow."""
+        """Let the function make its flow, in the subscriber's context, and begin with that and with this flow."""
         inside = Inside(inlet=inlet, context=inlet.context, lag=self.lag)
         use: Use[Any] = Use(inside, label(self.fn))
         made = inlet.context.copy().run(self._made, self._given(use, inlet))
@@ -78,7 +78,7 @@ class Multicast(Pushed[T]):
 
 @frozen(eq=False)
 class Use(Pushed[T]):
-    """Source of the flow that the function of ``Flow.multicast`` is given."""
+    """Source of the flow that the function of ``Flow.multicast`` gets."""
 
     inside: Inside
     function: str
@@ -123,10 +123,10 @@ class Multicasting(Coordinator):
     _timer: Timer = field(init=False, default=Factory(lambda self: Timer(self.inlet, self._look), takes_self=True))
     """Runs while one use holds the others up."""
     _places: object = field(init=False, default=None)
-    """Where all were when it was set."""
+    """The places of all uses when it was set."""
 
     def begin(self, flow: FlowLike, made: FlowLike) -> None:
-        """Subscribe to both. No element is asked for before the uses that begin together have begun."""
+        """Subscribe to both. No element is requested before the uses that begin together have begun."""
         if self.stall_after is not None:
             self.inside.held_up = self._held_up
         self.inlet.subscribe(flow, self.inside, at_once=False)
@@ -134,7 +134,7 @@ class Multicasting(Coordinator):
         self._start(None)
 
     def _start(self, _: None) -> None:
-        """Have the flow asked for elements when all uses that were seen are there, or no more of them come turn after turn."""
+        """Request elements when all known uses are there, or no more of them come turn after turn."""
         inside, uses = self.inside, self.inside.joined
         if inside.over:
             return

@@ -11,7 +11,7 @@ from ...hooks import drop_error
 
 
 class Mutex:
-    """A lock under which nobody else's code runs, but for one exception: a finalizer.
+    """A lock under which no other code runs, with one exception: a finalizer.
 
     The garbage collector may run at any allocation, also under the lock, and with it the ``__del__`` of any object of anybody's.
     If that calls a method here, the method finds out by `is_mine` that it is in the middle of a change, and has itself
@@ -25,7 +25,7 @@ class Mutex:
         self.owner: int = 0
         """The thread that has it, or 0."""
         self.untouched: bool = False
-        """Whether nobody has entered since this was set."""
+        """Whether no thread has entered since this was set."""
         self.put_off: deque[Callable[[], None]] = deque()
 
     def __enter__(self) -> None:
@@ -39,7 +39,7 @@ class Mutex:
             self.call_put_off()
 
     def enter(self) -> bool:
-        """Take the lock, to be given back by `leave`; False if this thread has it already, and is in the middle of a change."""
+        """Take the lock, which `leave` releases. Return False if this thread has it, in the middle of a change."""
         if not self.lock.acquire(False):
             if self.owner == get_ident():
                 return False
@@ -48,7 +48,7 @@ class Mutex:
         return True
 
     def leave(self) -> None:
-        """Give the lock back, and call what has been put off."""
+        """Release the lock, and call the delayed functions."""
         self.owner = 0
         self.lock.release()
         if self.put_off:
@@ -60,11 +60,11 @@ class Mutex:
         return self.owner == get_ident()
 
     def later(self, call: Callable[[], None]) -> None:
-        """Have something called when this thread has let go of the lock."""
+        """Call something when this thread has released the lock."""
         self.put_off.append(call)
 
     def call_put_off(self) -> None:
-        """Call what has been put off."""
+        """Call the delayed functions."""
         while True:
             try:
                 call = self.put_off.popleft()

@@ -22,25 +22,25 @@ PARTS: Final = 4
 """In how many parts a time is counted."""
 
 TOLD_AFTER: Final = 5.0
-"""Seconds after which a line in the log tells of a reader for which the others wait, where none is evicted."""
+"""Seconds after which a line in the log names a reader that holds up the others, without eviction."""
 
 _logger = logging.getLogger("reactive_aio")
 
 
 @define(eq=False)
 class Watch:
-    """A time, from the moment on when somebody had to wait."""
+    """A time limit, from the moment when a reader had to wait."""
 
     mark: int
-    """How many elements there were: who has not taken these when the time is up is too slow."""
+    """The number of elements at the time. A reader that has not taken these when the time is up is too slow."""
     joined: int
-    """How many readers had come."""
+    """The number of readers that had come."""
     asked: set[Delivery] = field(init=False, factory=set[Delivery])
     """Those whose event loops are to have a turn, and have not."""
     seen: set[Delivery] = field(init=False, factory=set[Delivery])
     """Those whose event loops have had one since the latest part."""
     parts: dict[Reader, int] = field(init=False, factory=dict[Reader, int])
-    """How many parts count for a reader."""
+    """The number of parts that count for a reader."""
 
     def count(self, readers: Iterable[Reader]) -> list[Reader]:
         """Count a part that is over. Return the readers for which the time is up."""
@@ -61,7 +61,7 @@ class Watch:
 
 @define(eq=False)
 class Patience:
-    """Sees to it that nobody has to wait for longer than so many seconds for readers who have not taken what there was.
+    """Bounds how long readers wait for others that have not taken their elements.
 
     ::
 
@@ -81,7 +81,7 @@ class Patience:
 
     @classmethod
     def of(cls, broadcast: Broadcast, evict_after: float | None) -> Patience | None:
-        """Give one by the clock of the running event loop, if somebody reads there, else of another; None if all have been closed."""
+        """Return a patience by the clock of the running loop, or of another reader's. None if all are closed."""
         loops = [each for each in broadcast.deliveries if not each.is_closed()]
         with suppress(RuntimeError):
             here = asyncio.get_running_loop()
@@ -90,7 +90,7 @@ class Patience:
 
     @property
     def seconds(self) -> float:
-        """How long it is waited."""
+        """The seconds to wait."""
         return TOLD_AFTER if self.evict_after is None else self.evict_after
 
     def begin(self) -> None:

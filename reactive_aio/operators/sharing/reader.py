@@ -36,25 +36,25 @@ class Reader:
     context: Context = field(init=False, default=Factory(lambda self: self.inlet.context, takes_self=True))
     cursor: Cursor = field(init=False, factory=Cursor)
     number: int = field(init=False, default=0)
-    """How many had come before it, and itself."""
+    """The number of readers that had come, with itself."""
     delivery: Delivery = field(init=False)
     is_due: bool = field(init=False, default=False)
     """Whether an event of this reader is scheduled."""
     over: bool = field(init=False, default=False)
-    """Whether it has left, or is about to hear of the end."""
+    """Whether it has left, or is about to get the end."""
     cancelled: bool = field(init=False, default=False)
-    """Whether it has left by itself."""
+    """Whether it has left on its own."""
     release: Released = field(init=False)
     """Says that nothing is left to clean up for it."""
     take_in: Callable[[list[Any]], object] = field(init=False)
-    """Takes elements that have been taken for it, with no end behind them, in its context."""
+    """Receives elements that were taken for it, without an end after them, in its context."""
 
     def __attrs_post_init__(self) -> None:
         self.release = self.inlet.hold()
         self.take_in = self._taking()
 
     def let_go(self) -> None:
-        """Have elements that still come discarded. The function that takes them leads back to here."""
+        """Discard later elements. The function that takes them would keep this object alive."""
         self.take_in = self._in_context(discard)
 
     def _taking(self) -> Callable[[list[Any]], object]:
@@ -66,13 +66,13 @@ class Reader:
 
     @property
     def waits(self) -> bool:
-        """Whether it has asked for an element that it has not been given, so that it is not what others wait for."""
+        """Whether it has requested an element and not got it, so that the others do not wait for it."""
         return self.cursor.goal > self.cursor.at
 
     # -- the Subscription of the region, on its loop
 
     def request(self, n: int) -> None:
-        """Ask for elements; those that are there come in an event."""
+        """Request elements. Those that are there come in an event."""
         self.broadcast.want(self, n)
 
     def cancel(self) -> None:
@@ -83,12 +83,12 @@ class Reader:
     # -- events on its loop
 
     def fail(self, error: BaseException) -> None:
-        """Give the region the failure of this reader alone, which has been taken out."""
+        """Pass the region the failure of this reader alone, which has been removed."""
         if not self.cancelled:
             self.inlet.on_error(error)
 
     def give(self, items: list[Any], end: End | None) -> None:
-        """Give the region what has been taken for it, and the end behind that; in its context."""
+        """Pass the region its elements, and then the end, in its context."""
         if items:
             self.inlet.on_chunk(items)
         if end is not None:
@@ -100,18 +100,18 @@ class Reader:
 
 
 ReaderChunk = tuple[Reader, list[Any], End | None]
-"""A reader, and what has been taken for it: elements, and the end if it is behind them."""
+"""A reader, and what was taken for it: elements, and the end if that is next."""
 
 
 def failure(end: End) -> BaseException | None:
-    """Return the failure of an end as it came: each who raises it adds to its traceback."""
+    """Return the failure of an end with its first traceback: each raise adds to it."""
     error, traceback = end
     return None if error is None else BaseException.with_traceback(error, traceback)
 
 
 @frozen(eq=False)
 class Distance:
-    """How far a reader is behind what has been made, as snapshots show it (a Gauge)."""
+    """How far a reader is behind the made elements, for snapshots (a Gauge)."""
 
     log: Log
     cursor: Cursor
@@ -120,7 +120,7 @@ class Distance:
 
     @property
     def dropped(self) -> int:
-        """None: who is slow slows the others."""
+        """None: a slow reader slows the others."""
         return 0
 
     @property

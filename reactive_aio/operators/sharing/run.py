@@ -1,4 +1,4 @@
-"""A run: one subscription to a flow, and the log of what came of it."""
+"""A run: one subscription to a flow, and the log of its elements."""
 
 from __future__ import annotations
 
@@ -29,14 +29,15 @@ if TYPE_CHECKING:
 
 @define(eq=False)
 class Run(Broadcast):
-    """Subscribes to the flow once, for all who come while it may be joined (a Receiver).
+    """Subscribes to the flow once, for all subscribers while it may be joined (a Receiver).
 
     ::
 
         MADE ──begin──► BEGUN ──upstream ends, or nobody is left──► its cleanup ──► FINISHED
 
-    A run owns its log and its readers. They stay with it to its end, whatever begins meanwhile; a `Sharing` only points at
-    the one that may be joined. It is closed to newcomers before anybody hears of its end, and with the last reader who leaves.
+    A run owns its log and its readers. They stay with it to its end, whatever begins meanwhile. A `Sharing` only refers
+    to the run that may be joined. A run can't be joined any more before any reader gets its end, and after its last
+    reader has left.
     """
 
     sharing: Sharing
@@ -54,31 +55,31 @@ class Run(Broadcast):
     home: asyncio.AbstractEventLoop | None = field(init=False, default=None)
     """The event loop where a part of the flow runs that is placed nowhere."""
     in_turns: bool = field(init=False, default=False)
-    """Whether elements come in turns of an event loop only, when nobody's code is running."""
+    """Whether elements come only in turns of an event loop, while no code of the user runs."""
     asked: int = field(init=False, default=0)
-    """How many elements have been requested in all."""
+    """The number of elements that have been requested."""
     _bulk: int = field(init=False, default=Factory(lambda self: quarter(self.lag), takes_self=True))
-    """As many are asked for at a time, where the slowest holds up the others."""
+    """The number of elements to request at a time, when the slowest holds up the others."""
     _upstream: Subscription | None = field(init=False, default=None)
     _releases: list[Then] = field(init=False, factory=list[Then])
-    """Of those who are not to be told that all has ended before it has."""
+    """Readers that must not get the end before all has ended."""
     _ages: Ages | None = field(init=False, default=None)
 
     @property
     def keeps(self) -> bool:
-        """Whether somebody holds it open."""
+        """Whether it is held open."""
         return self.sharing.holder is not None and self.sharing.current is self
 
     # -- the readers
 
     def admit(self, reader: Reader) -> Iterable[Then]:
-        """Let a reader in; with the lock."""
+        """Add a reader; with the lock."""
         yield from self._join(reader)
         if not self.started and self.log.readers >= self.sharing.start and (then := self.start()) is not None:
             yield then
 
     def start(self) -> Then | None:
-        """Ask for what has been wanted while it waited for others to come; with the lock."""
+        """Request the demand from the time when it waited for others to come; with the lock."""
         self.started = True
         return self._settle()
 
@@ -91,7 +92,7 @@ class Run(Broadcast):
         return partial(self._upstream.request, missing)
 
     def _missing(self) -> int:
-        """Return how much to ask for: what the fastest wants, and no more than the slowest lets it have.
+        """Return how much to request: the demand of the fastest, as far as the slowest permits it.
 
         Where the slowest lets the fastest have a few elements at a time, they are asked for in bulk. There is one
         exception: a reader has taken all there is, and nothing is on its way.
@@ -120,7 +121,7 @@ class Run(Broadcast):
         return (reader.release,)
 
     def close(self, node: Node | None = None, number: int = 0) -> Iterable[Then]:
-        """Cancel it, with the lock: nobody can join it any more, and what nobody has had, from this place on, is discarded."""
+        """Cancel it, with the lock. It can't be joined any more. Unread elements after this place are discarded."""
         self.left = True
         self.sharing.leave(self)
         if (rest := self.log.rest) is not None:
@@ -143,7 +144,7 @@ class Run(Broadcast):
         self.sharing.context.copy().run(tell, what)
 
     def fail(self, error: BaseException) -> Iterable[Then]:
-        """Cancel it, with the lock, and have those who still read fail, behind what is kept for them."""
+        """Cancel it, with the lock, and fail the remaining readers, after the elements that are kept for them."""
         if not self.log.ended:
             yield from self.close()
             yield from self._end(error)
@@ -151,7 +152,7 @@ class Run(Broadcast):
             yield from self._discarded(None, 0)  # nobody will come any more to hear of the end
 
     def then(self, call: Then) -> bool:
-        """Have something called when all has been cleaned up; False if there is nothing to wait for. With the lock."""
+        """Call something when all cleanup is done. Return False if there is nothing to wait for. With the lock."""
         if self.finished or not self.begun:
             return False
         self._releases.append(call)
@@ -160,7 +161,7 @@ class Run(Broadcast):
     # -- the subscription to the flow
 
     def begin(self) -> None:
-        """Subscribe to the flow, on the running loop, unless that is done, or the cleanup of another run is to be waited for."""
+        """Subscribe to the flow, on the running loop, unless that is done or the cleanup of another run is pending."""
         from ..._runtime.connect import connect
 
         with self.mutex:
@@ -175,7 +176,7 @@ class Run(Broadcast):
         connect(self.sharing.flow, self, context=self.sharing.context_of_a_run(), ended=self.finish)
 
     def look_after_home(self, reader: Reader) -> None:
-        """Have a reader on another event loop hear if that of the flow ends in the middle; called on the reader's loop."""
+        """Notify a reader on another loop if the flow's loop ends early; called on the reader's loop."""
         home, delivery = self.home, reader.delivery
         if home is None or home is delivery.loop or delivery.watch is not None or reader.over:
             return
@@ -208,7 +209,7 @@ class Run(Broadcast):
             call()
 
     def on_subscribe(self, subscription: Subscription) -> None:
-        """Take the subscription, and ask for what is wanted by now."""
+        """Take the subscription, and request the current demand."""
         with self.mutex:
             if not self.left:
                 self._upstream = subscription
@@ -217,7 +218,7 @@ class Run(Broadcast):
             then()
 
     def on_chunk(self, items: list[Any]) -> None:
-        """Add elements to the log; those that all who read here wait for are given at once, if nobody's code is running."""
+        """Add elements to the log. If all readers wait here and no code of the user runs, they get them at once."""
         head = self.log.head  # it is let go of behind the lock
         here: Delivery | None = None
         then: Then | None = None
@@ -245,7 +246,7 @@ class Run(Broadcast):
             self._keep_by_age(self.sharing.replay_for)
 
     def _given_at_once(self, items: list[Any]) -> Delivery | None:
-        """Take a list for all readers, without the log, if it can be given here and now; give the delivery of it."""
+        """Take a list for all readers, without the log, if it can be passed on here and now. Return its delivery."""
         if len(self.deliveries) != 1:
             return None
         (here,) = self.deliveries.values()
@@ -260,11 +261,11 @@ class Run(Broadcast):
         self._ages.add(self.log.made)
 
     def on_error(self, error: BaseException) -> None:
-        """Add the failure to the log, behind the elements."""
+        """Add the failure to the log, after the elements."""
         self._over(error)
 
     def on_complete(self) -> None:
-        """Add the end to the log, behind the elements."""
+        """Add the end to the log, after the elements."""
         self._over(None)
 
     def _over(self, error: BaseException | None) -> None:
@@ -286,5 +287,5 @@ class Run(Broadcast):
 
 
 def placed_nowhere(scheduler: Scheduler | None) -> bool:
-    """Tell whether a region runs wherever the flow is subscribed to."""
+    """Return whether a region runs on the loop of the subscriber."""
     return scheduler is None or scheduler == Current()

@@ -1,4 +1,4 @@
-"""Sharing: which run of a flow may be joined, and who holds it open."""
+"""Sharing: which run of a flow may be joined, and what holds it open."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ R = TypeVar("R", bound=Reader)
 T = TypeVar("T")
 
 Restart = Literal["always", "after_error", "never"]
-"""Behind which end one who comes begins a new run, and is not given the replay and that end."""
+"""The ends after which a new subscriber begins a new run, and does not get the replay and that end."""
 
 _INSIDE: Final[ContextVar[tuple[Sharing, ...]]] = ContextVar("reactive_aio_shared_runs", default=())
 """In the context of a run: of whose run, and those around it."""
 
 
 def check_restart(restart: object) -> None:
-    """Refuse at once what is none of the words."""
+    """Raise unless the value is one of the words."""
     if restart not in get_args(Restart):
         raise ValueError(f"share(restart={restart!r}): choose one of {', '.join(map(repr, get_args(Restart)))}")
 
@@ -77,11 +77,11 @@ class Sharing:
 
     @property
     def context(self) -> Context:
-        """Where the flow runs: never that of a subscriber, whose user and trace would be those of all."""
+        """The context of the flow. It is never that of a subscriber, whose user and trace would apply to all."""
         return self._made_in if self.holder is None else self.holder.context
 
     def context_of_a_run(self) -> Context:
-        """Give the context of a run, in which it is known whose it is."""
+        """Return the context of a run, which names the run."""
         context = self.context.copy()
         context.run(_INSIDE.set, (*context.get(_INSIDE, ()), self))
         return context
@@ -89,7 +89,7 @@ class Sharing:
     # -- the subscribers
 
     def join(self, kind: Callable[[Run, Any], R], inlet: Inlet[Any] | Place) -> R:
-        """Have a subscriber join the run that there is, or begin one, by a reader of some kind; on the subscriber's loop."""
+        """Let a subscriber join the current run, or begin one, by a reader of some kind; on the subscriber's loop."""
         self._check(inlet.context)
         with self.mutex:
             run = self._joinable()
@@ -112,7 +112,7 @@ class Sharing:
         return self.current
 
     def _begun(self, run: Run) -> Iterable[Then]:
-        """Have a run begin, if it may: where the flow is held open, else on the running loop, which is that of its first reader."""
+        """Begin a run, if it may: on the loop that holds the flow open, else on the first reader's running loop."""
         if run.begun:
             return ()
         holder = self.holder
@@ -121,12 +121,12 @@ class Sharing:
     # -- what a run says, with the lock
 
     def leave(self, run: Run) -> None:
-        """Have nobody join a run any more."""
+        """Let no reader join a run any more."""
         if self.current is run:
             self.current = None
 
     def begun_next(self) -> Iterable[Then]:
-        """Have the run begin, if there is one, that has waited for the cleanup of another."""
+        """Begin the run that has waited for the cleanup of another, if there is one."""
         run = self.current
         if run is None or run.begun:
             return
@@ -136,11 +136,11 @@ class Sharing:
             yield partial(reader.inlet.post, _begin, run)
 
     def begins_anew_behind(self, error: BaseException | None) -> bool:
-        """Tell whether one who comes behind this end begins a new run."""
+        """Return whether a subscriber after this end begins a new run."""
         return self.restart == "always" or (self.restart == "after_error" and error is not None)
 
     def linger_over(self, run: Run) -> Iterable[Then]:
-        """See to it that nobody is there in a run that is held open."""
+        """Note that a held run has no readers."""
         if self.linger is not None and self.holder is not None:
             yield partial(soon, self.holder.loop, self._wait_for_somebody, run, run.log.rest)
 
@@ -198,7 +198,7 @@ def _begin(run: Run) -> None:
 
 
 def _begin_on(loop: asyncio.AbstractEventLoop, run: Run) -> None:
-    """Have a run begin on a loop: now, if that is the running one."""
+    """Begin a run on a loop: now, if that is the running one."""
     with suppress(RuntimeError):
         if asyncio.get_running_loop() is loop:
             run.begin()
@@ -226,13 +226,13 @@ class Share(Pushed[T], Here):
 
     @property
     def arguments(self) -> str:
-        """How far it goes."""
+        """The progress of the run."""
         shown = {"lag": self.lag, "replay": self.replay, "prefetch": self.prefetch}
         return ", ".join(f"{name}={value}" for name, value in shown.items() if value)
 
     @property
     def crossing(self) -> str:
-        """Return what is between the flow and each subscriber."""
+        """Return the object between the flow and each subscriber."""
         replay = f", replay {self.replay}" if self.replay else ""
         ahead = f", prefetch {self.prefetch}" if self.prefetch else ""
         return f"shared, lag {self.lag}{replay}{ahead}"
@@ -248,7 +248,7 @@ class Share(Pushed[T], Here):
         return
 
     def admit(self, kind: Callable[[Run, Any], R], inlet: Inlet[Any] | Place) -> R:
-        """Have a subscriber join the run that there is, or begin one."""
+        """Let a subscriber join the current run, or begin one."""
         return self.sharing.join(kind, inlet)
 
     def open(self, inlet: Inlet[Any]) -> Subscription:

@@ -35,16 +35,16 @@ class Several(Protocol):
 
     @property
     def lag(self) -> int:
-        """How far one may be ahead of another."""
+        """How far one reader may be ahead of another."""
         ...
 
     @property
     def prefetch(self) -> int | None:
-        """How many elements are read ahead for each."""
+        """The number of elements to read ahead for each reader."""
         ...
 
     def admit(self, kind: Callable[[Broadcast, Any], R], inlet: Any, /) -> R:
-        """Let in one more, on the event loop where it reads."""
+        """Add a reader, on the event loop where it reads."""
         ...
 
 
@@ -53,23 +53,23 @@ class TaskReader(Reader):
     """A reader whose task takes the elements itself, or is woken when they have been taken for it."""
 
     prefetch: int | None = None
-    """How many elements it asks for before its task does."""
+    """The number of elements that it requests before its task does."""
     waiter: asyncio.Future[float] | None = field(init=False, default=None)
-    """Wakes the task, and tells for how long it may go on without a turn of the event loop."""
+    """Wakes the task, and says how long it may go on without a turn of the event loop."""
     items: deque[Any] = field(init=False, factory=deque[Any])
     """The elements that have been taken, until the task comes for them."""
     end: End | None = field(init=False, default=None)
-    """The end that is behind them: of the stream, or of this reader alone."""
+    """The end after the elements: of the stream, or of this reader alone."""
     awaited: bool = field(init=False, default=False)
     """Whether the task awaits an element: one that is to come, or its turn to take one that is there."""
     _first: int = field(init=False, default=0)
-    """The number of the element that it has begun with."""
+    """The number of the element that it began with."""
     _left: int = field(init=False, default=0)
-    """How many elements the task takes until more are asked for."""
+    """The number of elements that the task takes before more are requested."""
 
     @property
     def waits(self) -> bool:
-        """Whether its task awaits an element. A prefetch asks for more than the task does."""
+        """Whether its task awaits an element. A prefetch requests more than the task does."""
         return self.awaited
 
     def begin(self) -> None:
@@ -80,7 +80,7 @@ class TaskReader(Reader):
             self.request(self.prefetch)
 
     def take_one(self) -> Any:
-        """Give the task an element; there is one."""
+        """Return an element for the task. There is one."""
         if self.prefetch is not None:
             self._left -= 1
             if not self._left:
@@ -90,7 +90,7 @@ class TaskReader(Reader):
 
     @property
     def figures(self) -> tuple[int, int, int]:
-        """How many elements have been asked for, have come, and wait for the task."""
+        """The number of elements that have been requested, have come, and wait for the task."""
         cursor, waiting = self.cursor, len(self.items)
         return cursor.goal - self._first, cursor.at - self._first, waiting
 
@@ -98,7 +98,7 @@ class TaskReader(Reader):
         return self._receive
 
     def _receive(self, items: list[Any]) -> None:
-        """Keep what the task has asked for, and wake it. Nobody's code is called here, so there is no need of the context."""
+        """Keep elements that the task has requested, and wake it. It calls no code of the user, and needs no context."""
         self.items += items
         waiter = self.waiter
         if waiter is not None and not waiter.done():
@@ -107,7 +107,7 @@ class TaskReader(Reader):
             waiter.set_result(delivery.part)
 
     def give(self, items: list[Any], end: End | None) -> None:
-        """Keep what the task has asked for, and the end behind that, and wake it; in its context."""
+        """Keep elements that the task has requested, and then the end, and wake it; in its context."""
         if self.cancelled:
             discard(items)
             return
@@ -116,7 +116,7 @@ class TaskReader(Reader):
         self.wake()
 
     def fail(self, error: BaseException) -> None:
-        """Have the task fail, as this reader alone has been taken out."""
+        """Fail the task, because this reader alone has been removed."""
         if not self.cancelled:
             self.end = error, None
             self.wake()
@@ -134,7 +134,7 @@ class TaskReader(Reader):
             drop_error(end[0])
 
     def wake(self) -> None:
-        """Have the task go on, if it waits."""
+        """Let the task go on, if it waits."""
         if self.waiter is not None and not self.waiter.done():
             self.waiter.set_result(self.delivery.part)
 
@@ -153,11 +153,11 @@ class Place:
 
     @property
     def where(self) -> str:
-        """Name the flow, for the failure of one who is evicted."""
+        """Return the name of the flow, for the failure of an evicted reader."""
         return Plan.of(self._flow).regions[-1].source
 
     def hold(self) -> Callable[..., None]:
-        """Give what is to be called, from any thread, when nothing is left to clean up. Until then the loop holds this."""
+        """Return a function to call, on any thread, after the cleanup. Until then the loop holds this."""
         from ..._runtime.host import begun
 
         begun(self.loop).add(self)
@@ -176,7 +176,7 @@ class Place:
         self.released.set()
 
     def post(self, handle: Callable[[Any], None], value: Any) -> None:
-        """Have something called on the loop, from any thread."""
+        """Call something on the loop, from any thread."""
         soon(self.loop, handle, value)
 
 
@@ -193,14 +193,14 @@ class Steps:
 
     @classmethod
     def begin(cls, flow: FlowLike) -> Steps:
-        """Subscribe, on the running loop, to what several share, with nothing behind it."""
+        """Subscribe, on the running loop, to a shared flow without further operators."""
         place, source = Place(flow), several(flow)
         reader = source.admit(partial(TaskReader, prefetch=source.prefetch), place)
         reader.begin()
         return cls(reader, place)
 
     async def next(self) -> Any:
-        """Take the next element; raises StopAsyncIteration behind the last, and the failure in its place."""
+        """Take the next element. Raise StopAsyncIteration after the last, or the failure."""
         reader = self.reader
         if reader.awaited:
             raise RuntimeError("two tasks await the next element of the same iterator. Subscribe once for each task")
@@ -247,14 +247,14 @@ class Steps:
             del error  # its traceback leads back to here
 
     async def close(self) -> None:
-        """Cancel, and wait for the cleanup. A task that waits for an element then hears of the end; a cancel is put off till then."""
+        """Cancel, and wait for the cleanup. A waiting task then gets the end. A cancel is delayed until then."""
         self.until = 0.0
         self.reader.cancel()
         self.reader.wake()
         await all_of(self._place.released)
 
     def leave(self) -> None:
-        """Cancel, from any thread: nobody holds the iterator any more."""
+        """Cancel, from any thread, because no reference to the iterator is left."""
         place = self._place
         if get_ident() != place.ident and not place.loop.is_closed():
             soon(place.loop, self._leave)
@@ -268,15 +268,15 @@ class Steps:
 
 @define(eq=False)
 class Taken(Generic[T]):
-    """The elements of a shared flow behind a function, for the length of a block (an async context manager, and its iterator).
+    """The elements of a shared flow after a function, for a block (an async context manager, and its iterator).
 
     As with ``Flow.open``, an element is asked for when it is awaited, and leaving the block waits for the cleanup. One task awaits them.
     """
 
     _flow: FlowLike
-    """The shared flow itself, with nothing behind it."""
+    """The shared flow itself, without further operators."""
     _begin: Callable[[], Callable[[Any], Sequence[T]]]
-    """Gives the function for one subscription, which gives what an element becomes."""
+    """Returns the function for one subscription, which maps an element."""
     _fn: Callable[[Any], Sequence[T]] = field(init=False)
     _left: Sequence[T] = field(init=False, default=())
     """The rest of that."""
@@ -309,7 +309,7 @@ class Taken(Generic[T]):
 
 
 def several(flow: FlowLike) -> Several:
-    """Give the source of a flow that several read."""
+    """Return the source of a flow that several subscribers read."""
     source: Any = Plan.of(flow).source.operator
     found: Several = source
     return found

@@ -49,7 +49,7 @@ class Sourcing(Computed[T_co]):
 
     @classmethod
     def from_iterable(cls, items: Iterable[U] | Callable[[], Iterable[U]]) -> Flow[U]:
-        """Emit the elements of an iterable, or of one that a function returns, and read each when it is requested.
+        """Emit the elements of an iterable, or of one that a function returns. Each is read when it is requested.
 
         Pass a generator function, and not a generator, to subscribe to the flow more than once: the function is called
         for each subscription. An iterator, such as a generator, serves one subscription only. An iterable that is also
@@ -131,7 +131,7 @@ class Sourcing(Computed[T_co]):
 
     @classmethod
     def error(cls, error: BaseException | Callable[[], BaseException]) -> Flow[NoReturn]:
-        """Fail at once with ``error``, or with a fresh one from the function given.
+        """Fail at once with ``error``, or with the error that the given function returns.
 
         Demand: none is needed.
         (Reactor, RxJava: ``error``; RxPY: ``throw``.)
@@ -150,7 +150,7 @@ class Sourcing(Computed[T_co]):
 
     @classmethod
     def defer(cls, factory: Callable[[], Flow[U]]) -> Flow[U]:
-        """Emit the flow that ``factory`` makes, a new one for each subscription.
+        """Emit the elements of the flow that ``factory`` returns. It is called for each subscription.
 
         Demand: passed on one for one.
         Errors: what ``factory`` raises. An ``async def`` is refused with TypeError when the flow is built.
@@ -168,18 +168,20 @@ class Sourcing(Computed[T_co]):
 
     @classmethod
     def from_async_iterable(cls, items: AsyncIterable[U] | Callable[[], AsyncIterable[U]]) -> Flow[U]:
-        """Emit the elements of an async iterable, or of one that a function makes.
+        """Emit the elements of an async iterable, or of the async iterable that a function returns.
 
         One task starts, advances and closes it.
 
-        An async iterator, such as an async generator, can be read by one subscription only. A function without arguments,
-        such as the async generator function itself, is called for each: the flow can be subscribed to again.
-        Demand: one element is awaited for each that is wanted, and nothing is read ahead. A source that never
-        suspends gives the event loop a turn about every millisecond. A function is called when the first element is wanted.
-        Errors: what the function or the iterable raises. TypeError for a function that returns no async iterable.
-        SourceConsumedError for the next subscription to an async iterator. An argument that is neither an async
-        iterable nor a function is refused with TypeError when the flow is built, and so is an ``async def`` that yields
-        nothing.
+        An async iterator, such as an async generator, can be read by one subscription only. A function without
+        arguments, such as an async generator function, is called for each subscription. Then the flow can be subscribed
+        to again.
+        Demand: one element is awaited for each that is requested, and nothing is read ahead. A source that never
+        suspends gives the event loop a turn about every millisecond. A function is called when the first element is
+        requested.
+        Errors: an exception of the function or the iterable. TypeError for a function that does not return an async
+        iterable. SourceConsumedError for the next subscription to an async iterator. An argument that is neither an
+        async iterable nor a function is refused with TypeError when the flow is built, and so is an ``async def`` that
+        yields nothing.
         Cancel: the task is cancelled and the iterator closed in it. A terminal returns after that.
         (Reactor: ``from``; aiostream: ``iterate``.)
 
@@ -248,11 +250,11 @@ class Sourcing(Computed[T_co]):
         ends. Each of the two may be an ``async def``. Then both are awaited in one task and one context.
 
         Demand: one for one. At most ``max_size`` elements are buffered. When the buffer is full and one more comes,
-        ``overflow`` decides. "error" fails the flow. "drop_latest" drops the element that came. "drop_oldest" drops the
-        one that has waited longest. ``items.snapshot()`` counts the drops, and ``hooks.on_discard`` gets them in the
-        thread that called.
-        Errors: any exception of ``register``. BackpressureOverflowError, after the elements that wait. A ``max_size`` below
-        1 and another ``overflow`` are refused with ValueError when the flow is built. An error of the function
+        ``overflow`` decides. "error" fails the flow. "drop_latest" drops the new element. "drop_oldest" drops the
+        element that has waited longest. ``items.snapshot()`` counts the drops, and ``hooks.on_discard`` gets them on
+        the calling thread.
+        Errors: any exception of ``register``. BackpressureOverflowError, after the waiting elements. A ``max_size``
+        below 1 and another ``overflow`` are refused with ValueError when the flow is built. An error of the function
         that ``register`` returned fails the flow. If the flow has failed already, it becomes a note on the failure.
         Cancel: the function that ``register`` returned is called. Waiting elements go to ``hooks.on_discard``. A
         ``register`` that is still awaited is cancelled instead. A terminal returns when all has been awaited.
@@ -283,10 +285,9 @@ class Sourcing(Computed[T_co]):
         """Emit 0, 1, 2 and so on, one every ``period`` seconds: a source that can't be slowed.
 
         The clock starts with the first demand. The first tick comes after ``delay`` seconds, by default a period. Ticks
-        keep to that clock: one that comes late, because the loop was busy, makes none of the others late.
+        keep to that clock: a tick that is late because the loop was busy does not delay the others.
 
-        Demand: a tick that finds none ends the flow. Let the operator that follows say what to do with it:
-        ``on_backpressure_drop``, ``on_backpressure_latest``, ``on_backpressure_buffer``.
+        Demand: a tick without demand ends the flow, unless an ``on_backpressure_`` operator follows.
         Errors: BackpressureOverflowError for such a tick. A ``period`` that is not above 0, and a ``delay`` below 0,
         are refused with ValueError when the flow is built.
         Cancel: stops the clock.
@@ -306,10 +307,10 @@ class Sourcing(Computed[T_co]):
 
     @classmethod
     def from_publisher(cls, publisher: Publisher[U]) -> Flow[U]:
-        """Emit the elements of any object with ``subscribe(subscriber)``, held to the contract.
+        """Emit the elements of any object with ``subscribe(subscriber)``, and check that it keeps the contract.
 
         Demand: passed on one for one. Signals may come on any thread.
-        Errors: the publisher's own; ProtocolViolation when it breaks a rule, TypeError when it emits None
+        Errors: those of the publisher; ProtocolViolation when it breaks a rule, TypeError when it emits None
         (rule 2.13).
         Cancel: passed on.
         (Reactor: ``from``; RxJava: ``fromPublisher``.)
@@ -426,48 +427,49 @@ class Sourcing(Computed[T_co]):
         """Emit the elements of a DataFrame or an RDD of PySpark. The operators that follow run where the data is.
 
         Each subscription starts a Spark job. The operators that treat every element by itself are fused and run in
-        Spark's Python workers, up to the first that depends on the whole stream. ``take``, ``count``, folds and their kin
-        are done in parts: first in each worker, and then here. Results arrive in
-        the order of the partitions. ``describe()`` shows where the line is.
+        Spark's Python workers, up to the first that depends on the whole stream. ``take``, ``count``, folds and the
+        like are done in parts: first in each worker, and then here. Results arrive in the order of the partitions.
+        ``describe()`` shows which operators run where.
 
-        With ``ordered=False`` elements arrive as they are made: partitions are computed side by side and their
-        elements interleave freely, while the order within each partition is kept. In order one partition delivers at
-        a time, and so computes on one core, because what the others make would have to be kept somewhere.
+        With ``ordered=False`` elements arrive as they are made. Partitions are computed at the same time, and their
+        elements interleave. The order within each partition is kept. With ``ordered=True`` one partition delivers at a
+        time, and so computes on one core, because the elements of the others would have to be kept.
 
         A row of a DataFrame becomes a ``Row``, as in ``collect()``. By ``as_`` it becomes a ``tuple`` (the fastest), a
         ``dict``, or an object of an attrs class. Then only the columns named as its fields are read. Names and types
         are checked against the frame at once, apart from fields with a converter of their own. Times with a time zone
-        have the clock of the session's zone and no ``tzinfo``. A struct in a column becomes the same as the row does; a
-        ``dict`` where that is an attrs class. With ``as_=pyarrow.RecordBatch`` Spark's batches of rows are the
-        elements: demand, ``prefetch`` and operators count batches, and no row is made.
+        have the clock of the session's zone and no ``tzinfo``. A struct in a column becomes the same as the row, or a
+        ``dict`` if that is an attrs class. With ``as_=pyarrow.RecordBatch`` Spark's batches of rows are the elements:
+        demand, ``prefetch`` and operators count batches, and no row is made.
 
-        Of a streaming DataFrame, which needs a ``checkpoint``, the elements are micro-batches (``MicroBatch``). Spark
-        makes one when it is requested and the one before has been acknowledged, and delivers it at least once. Its
-        ``rows`` are a flow under the same rules as here. ``output_mode`` and ``trigger``, such as ``{"availableNow":
-        True}``, are those of ``DataStreamWriter``. The flow completes when the query does.
+        The elements of a streaming DataFrame are micro-batches (``MicroBatch``). It needs a ``checkpoint``. Spark makes
+        a micro-batch when it is requested and the one before has been acknowledged, and delivers it at least once. Its
+        ``rows`` are a flow under the same rules. ``output_mode`` and ``trigger``, such as ``{"availableNow": True}``,
+        are those of ``DataStreamWriter``. The flow completes when the query does.
 
         Demand: at most ``prefetch`` elements are under way, however large a partition is. More are requested when three
-        quarters have been used, so a slow subscriber slows the cluster. In order up to three partitions run ahead of
-        the current one, each for an eighth of the prefetch. Without order as many run as the cluster has slots but one,
-        each for a quarter of it at most, so none waits for a slow one.
+        quarters have been used, so a slow subscriber slows the cluster. With ``ordered=True`` up to three partitions
+        run ahead of the current one, each for an eighth of the prefetch. Else one fewer runs than the cluster has
+        slots, each for at most a quarter of it, so that none waits for a slow one.
         Errors: an exception of a function in a worker arrives after the elements before it. It has its own type,
         arguments and notes. Notes name the operator and the element, and show the remote traceback. An exception that
         can't be pickled arrives as RemoteError. SparkJobError when the job itself fails. DriverUnreachableError, a
         SparkJobError, when the workers can't connect to this process. UnsupportedOnSparkError when the flow is built,
-        for a function that can't be pickled. TypeError for a class that does not fit the columns, which lists every
+        for a function that can't be pickled. TypeError for a class that does not fit the columns. It lists every
         misfit.
         Cancel: stops the tasks and the job. A terminal returns when that is done. A streaming query that does not stop
         within 10 seconds is left to Spark.
         Scheduling: the functions see the subscriber's values of the context variables in ``context``. These variables are
         globals of modules that the workers can import, and their values can be pickled.
         Spark: by ``wire="tcp"``, the default, the workers connect to this process, on ``spark.driver.host`` (loopback
-        for a local master) or ``spark.reactive_aio.host``, on any port or one of ``spark.reactive_aio.ports``. A task
-        that is retried goes on behind the elements that have arrived, which is exact if computing the partition again
-        gives the same elements. Where they can't connect, and with Spark Connect always, ``wire="results"`` has
-        elements travel by Spark itself. Partitions are computed one after another, each as a whole when its first
-        element is wanted. The results of one have to fit into the memory of the driver's JVM. A flow leaves one slot of
-        the cluster free, and one for each other flow that has subscribed. Flows that wait for each other need as many
-        slots as they are. Give a local session one more than there are cores. A task that waits for demand uses none.
+        for a local master) or ``spark.reactive_aio.host``, on any port or one of ``spark.reactive_aio.ports``. A
+        retried task goes on after the elements that have arrived. This is exact if the partition has the same elements
+        when it is computed again. If the workers can't connect, and always with Spark Connect, use ``wire="results"``:
+        elements then travel by Spark itself. Partitions are computed one after another, each as a whole when its first
+        element is requested. The results of one partition have to fit into the memory of the driver's JVM. A flow
+        leaves one slot of the cluster free, and one for each other flow that has subscribed. Flows that wait for each
+        other need a slot each. Give a local session one slot more than there are cores. A task that waits for demand
+        uses none.
         (Spark: ``toLocalIterator``; Reactor, RxJava: none.)
 
         .. code-block:: python

@@ -22,7 +22,7 @@ class FromAsyncIterable(Awaited[T]):
     _read: list[bool] = field(factory=list[bool], repr=False, eq=False)
 
     def iterator(self, where: object) -> AsyncIterator[T]:
-        """Give a fresh iterator; or the iterator itself, the first time."""
+        """Return a fresh iterator; or the iterator itself, the first time."""
         iterator = aiter(self.items)
         if iterator is self.items:
             if self._read:
@@ -46,7 +46,7 @@ class FromAsyncMade(Awaited[T]):
         return "from_async_iterable"
 
     def iterator(self, where: object) -> AsyncIterator[T]:
-        """Have an async iterable made, and give its iterator."""
+        """Make an async iterable, and return its iterator."""
         items = self.make()
         if isinstance(items, AsyncIterable):
             return aiter(cast("AsyncIterable[T]", items))

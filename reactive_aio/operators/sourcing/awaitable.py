@@ -1,4 +1,4 @@
-"""Sources of one element that a function of the user's gives, at once or when it has been awaited."""
+"""Sources of one element that a function of the user returns, at once or when it has been awaited."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class FromAwaitable(TaskSource[T]):
     factory: Callable[[], Awaitable[T]]
 
     async def produce(self, production: Production) -> None:
-        """Await what the factory gives."""
+        """Await the result of the factory."""
         try:
             awaitable = self.factory()
             if not isawaitable(awaitable):

@@ -27,7 +27,7 @@ class FromBlocking(FromMade[T]):
 
 @frozen
 class WithoutNone(Stage[T | None, T]):
-    """Drops None, by which a source that blocks says that there is nothing yet: the region looks up then, and hears of a cancel."""
+    """Drops None, with which a blocking source says that there is nothing yet. The region then notices a cancel."""
 
     forwards = True
     template: ClassVar[Template | None] = Template("""
@@ -44,7 +44,7 @@ class OwnThread:
 
     @property
     def name(self) -> str:
-        """How plans show the place."""
+        """The name of the place in plans."""
         return f"thread({self.label!r})"
 
     def is_here(self) -> bool:

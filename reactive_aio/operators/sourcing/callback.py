@@ -1,4 +1,4 @@
-"""The source of what comes by callbacks, from any thread, whether it is wanted or not."""
+"""The source of elements that come by callbacks, from any thread, with or without demand."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class Emitter(Protocol[T_contra]):
     """The object by which callbacks feed a flow. Its methods may be called from any thread, and return at once."""
 
     def next(self, item: T_contra, /) -> bool:
-        """Emit an element; False if it was dropped, for want of room or because the flow has ended."""
+        """Emit an element. Return False if it was dropped, because there is no room or the flow has ended."""
         ...
 
     def error(self, error: BaseException, /) -> None:
-        """Fail the flow, behind the elements that wait."""
+        """Fail the flow, after the waiting elements."""
 
     def complete(self) -> None:
-        """Complete the flow, behind the elements that wait."""
+        """Complete the flow, after the waiting elements."""
 
 
 Undo = Callable[[], object] | None
@@ -72,7 +72,7 @@ class FromCallback(Pushed[T]):
 
 
 def checked(register: Callable[..., object], undo: object) -> Undo:
-    """Refuse what undoes nothing."""
+    """Raise unless the result can undo the registration."""
     if undo is None or callable(undo):
         return undo
     hint = ""
@@ -102,7 +102,7 @@ class Emission:
     _error: BaseException | None = field(init=False, default=None)
     _demand: int = field(init=False, default=0)
     _over: bool = field(init=False, default=False)
-    """Whether nothing more is given. This, what follows and the demand belong to the loop."""
+    """Whether nothing more is emitted. This, the next fields and the demand belong to the loop."""
     _cancelled: bool = field(init=False, default=False)
 
     # -- the Emitter, from any thread
@@ -124,13 +124,13 @@ class Emission:
         return taken
 
     def error(self, error: BaseException) -> None:
-        """Fail behind what waits."""
+        """Fail after the waiting elements."""
         if not isinstance(error, BaseException):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
             raise TypeError(f"error() takes an exception, not {type(error).__name__}")
         self._end(error)
 
     def complete(self) -> None:
-        """Complete behind what waits."""
+        """Complete after the waiting elements."""
         self._end(None)
 
     def _end(self, error: BaseException | None) -> None:
@@ -154,7 +154,7 @@ class Emission:
     # -- the Subscription of the region, on its loop
 
     def request(self, n: int) -> None:
-        """Note what is wanted. A region that asks is in the middle of its turn, so what waits comes in an event."""
+        """Note the demand. A region that requests is in the middle of its turn, so kept elements come in an event."""
         self._demand = add_demand(self._demand, n)
         with self._lock:
             post = self.backlog.buffered > 0 and not self._due
@@ -169,7 +169,7 @@ class Emission:
         self._leave()
 
     def _stop(self) -> None:
-        """Give and take nothing more, and let go of what waits."""
+        """Emit and take nothing more, and let go of the waiting elements."""
         self._over = True
         with self._lock:
             self._ended, self._due = True, True
@@ -180,7 +180,7 @@ class Emission:
             self.inlet.dropped(error)
 
     def _leave(self) -> bool:
-        """Unregister; True if that is awaited, and `undone` called behind it."""
+        """Unregister. Return True if that is awaited, and `undone` is called after it."""
         if self.registering is not None:
             self.registering.leave(at_once=self._cancelled)
             return True
@@ -204,7 +204,7 @@ class Emission:
         self.undone(failures)
 
     def _drain(self, _: None) -> None:
-        """Give what waits, as far as it is wanted."""
+        """Emit the waiting elements, as far as there is demand."""
         while not self._over:
             with self._lock:
                 items = self.backlog.take(self._demand)
@@ -231,7 +231,7 @@ class Emission:
                 self.undone([])
 
     def undone(self, failures: list[BaseException]) -> None:
-        """Tell the end, when all has been undone, or has failed."""
+        """Signal the end, when the registration has been undone or that has failed."""
         if self._cancelled:
             for failure in failures:
                 self.inlet.cleanup_failed(failure)
@@ -257,7 +257,7 @@ class Registering:
     register: Callable[[Any], Any]
     _left: asyncio.Event = field(init=False, factory=asyncio.Event)
     _task: asyncio.Task[None] | None = field(init=False, default=None)
-    """The task, while it registers; behind that it is not disturbed."""
+    """The task, while it registers. After that it is not disturbed."""
     _cancelled: bool = field(init=False, default=False)
 
     def begin(self) -> None:
@@ -265,7 +265,7 @@ class Registering:
         self._task = self.emission.inlet.start(self._run())
 
     def leave(self, *, at_once: bool) -> None:
-        """Have it undone; ``at_once`` a registration that is still awaited is cancelled."""
+        """Undo the registration. With ``at_once`` a registration that is still awaited is cancelled."""
         self._left.set()
         if at_once and self._task is not None:
             self._cancelled = True

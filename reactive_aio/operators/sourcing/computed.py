@@ -1,4 +1,4 @@
-"""The methods for sources that a function of the user's makes, or the clock."""
+"""The methods for sources by a function of the user, or by the clock."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ U = TypeVar("U")
 
 
 class Computed(Fluent[T_co]):
-    """Flows that a function makes, or the clock."""
+    """Flows by a function or by the clock."""
 
     __slots__ = ()
 
     @classmethod
     def from_awaitable(cls, factory: Callable[[], Awaitable[U]]) -> Flow[U]:
-        """Emit what ``await factory()`` gives, anew for each subscription.
+        """Emit the result of ``await factory()``, anew for each subscription.
 
-        Demand: with the first, ``factory`` is called and awaited in a task of its own; completes with the element.
-        Errors: what ``factory`` raises. A coroutine, task or future, which gives its result to one subscription
-        only or to all the same, is refused with TypeError when the flow is built.
+        Demand: the first request calls ``factory``, and awaits it in a task of its own. The flow completes with the
+        element.
+        Errors: exceptions of ``factory``. A coroutine, task or future is refused with TypeError when the flow is built,
+        because its result serves one subscription, or is the same for all.
         Cancel: the task is cancelled. A terminal returns when it has ended.
         (Reactor: ``fromFuture``; RxJava: ``fromCompletionStage``; RxPY: ``from_future``; Pekko: ``lazyFuture``.)
 
@@ -54,11 +55,11 @@ class Computed(Fluent[T_co]):
 
     @classmethod
     def from_callable(cls, fn: Callable[[], U]) -> Flow[U]:
-        """Emit what ``fn()`` gives, anew for each subscription.
+        """Emit the result of ``fn()``, anew for each subscription.
 
-        Demand: with the first, ``fn`` is called; completes with the element.
+        Demand: the first request calls ``fn``. The flow completes with the element.
         Errors: what ``fn`` raises. An ``async def`` is refused with TypeError when the flow is built.
-        Scheduling: in the region of the source, so that ``subscribe_on`` moves a function that blocks to a thread.
+        Scheduling: in the region of the source, so that ``subscribe_on`` moves a blocking function to a thread.
         (Reactor, RxJava, RxPY: ``fromCallable``; Pekko: ``lazySingle``.)
 
         >>> import random
@@ -74,13 +75,12 @@ class Computed(Fluent[T_co]):
 
     @classmethod
     def generate(cls, step: Callable[[S], tuple[U, S] | None], initial: S) -> Flow[U]:
-        """Emit an element for each state, from ``initial`` on: ``step(state)`` gives ``(item, next_state)``, or None at the end.
+        """Emit an element for each state from ``initial`` on: ``step(state)`` returns ``(item, next_state)``, or None.
 
-        Each subscription begins with the very ``initial``, which therefore should be one that is replaced and not
-        changed, such as a number or a tuple.
+        Each subscription begins with the same ``initial``. So ``step`` must not change it: use a number or a tuple.
 
-        Demand: one step is taken for each element that is wanted. The end is known when one more is wanted.
-        Errors: what ``step`` raises, and TypeError if it gives neither a pair nor None. An ``async def`` is refused
+        Demand: one step is taken for each requested element. The end is known when one more is requested.
+        Errors: exceptions of ``step``, and TypeError if it returns neither a pair nor None. An ``async def`` is refused
         with TypeError when the flow is built.
         (Reactor, RxJava, RxPY: ``generate``; Pekko: ``unfold``.)
 
@@ -101,17 +101,16 @@ class Computed(Fluent[T_co]):
         resource: Callable[[], AbstractContextManager[R] | AbstractAsyncContextManager[R]],
         fn: Callable[[R], Flow[U]],
     ) -> Flow[U]:
-        """Emit the flow that ``fn`` makes of a resource, which is open for as long as the flow lives.
+        """Emit the elements of the flow that ``fn`` makes of a resource. The resource is open until the flow has ended.
 
-        ``resource()`` gives a context manager, an async one or an ordinary one. It is entered for each subscription,
-        and left when the flow has ended and has cleaned up. The end of the flow ends the block, so a failure can roll a
-        transaction back, and so does a cancel, as CancelledError. One task enters and leaves it. The operators that
-        follow may then still be at work on the last elements. An operator that needs the resource belongs to the flow
-        that ``fn`` makes.
+        ``resource()`` returns a context manager, async or ordinary. It is entered for each subscription, and left when
+        the flow has ended and has been cleaned up. It sees a failure of the flow, and a cancel as CancelledError, so it
+        can roll a transaction back. One task enters and leaves it. The operators that follow may then still process the
+        last elements. So put an operator that needs the resource into the flow that ``fn`` makes.
 
         Demand: passed on one for one. The resource is entered with the subscription, before any demand.
-        Errors: those of the flow, when the resource has been left; what the context manager raises instead. One that
-        suppresses a failure has the flow complete. An ``async def`` is refused with TypeError when the flow is built.
+        Errors: those of the flow, when the resource has been left, or the exception of the context manager instead. If
+        it suppresses a failure, the flow completes. An ``async def`` is refused with TypeError when the flow is built.
         Cancel: cancels the flow, then leaves the resource. A terminal returns after that.
         (Reactor: ``usingWhen``; RxJava, RxPY: ``using``; Pekko: ``unfoldResourceAsync``.)
 
@@ -142,24 +141,24 @@ class Computed(Fluent[T_co]):
     def from_poll(
         cls, open: Callable[[], AbstractAsyncContextManager[Poll[U]]], *, max_batch: int = 256, heartbeat: float = 1.0
     ) -> Flow[U]:
-        """Emit what a client gives that is asked for so many elements: a queue, a cursor, a broker that is polled.
+        """Emit the elements of a client that is polled for a number of them: a queue, a cursor, a broker.
 
-        ``open()`` gives an async context manager, entered for each subscription, whose value is a ``Poll``:
-        ``await poll.fetch(n)`` gives a sequence of up to ``n`` elements. An empty one means that there is nothing yet, and
-        it is asked again behind a turn of the event loop. Let it wait for a while, as clients do that poll for long.
-        StopAsyncIteration is the end, as of an iterator. ``await poll.idle()`` is called whenever nothing has been wanted
-        for ``heartbeat`` seconds, for a connection that has to be kept alive. ``await poll.close()`` is called once, before
-        the context manager is left.
-        All of it is called in one task and one context, one call after another.
+        ``open()`` returns an async context manager, which is entered for each subscription. Its value is a ``Poll``.
+        ``await poll.fetch(n)`` returns a sequence of up to ``n`` elements. An empty one means that there is nothing
+        yet. It is called again after a turn of the event loop, so let it wait for a while, as in long polling.
+        StopAsyncIteration is the end, as of an iterator. ``await poll.idle()`` is called after ``heartbeat`` seconds
+        without a request, to keep a connection alive. ``await poll.close()`` is called once, before the context manager
+        is left.
+        All calls are made in one task and one context, one after another.
 
-        Demand: with the first, ``open`` is called. ``fetch`` is called when elements are wanted, for so many, and at
-        most ``max_batch``. Nothing is buffered. The end is known when one more element is wanted.
-        Errors: what any of it raises. One that ``close`` raises behind another is noted on that. A context manager that
-        suppresses a failure has the flow complete. ValueError for more elements than were asked for, TypeError for what
-        is no sequence, such as a str. A ``max_batch`` below 1 and a ``heartbeat`` that is not above 0 are refused with
-        ValueError, an ``async def`` with TypeError, when the flow is built.
-        Cancel: the call at hand is cancelled, then ``close`` is called and the context manager left. A terminal returns
-        after that. Elements that ``fetch`` gives all the same go to ``hooks.on_discard``.
+        Demand: the first request calls ``open``. ``fetch`` is called for the requested number, and at most
+        ``max_batch``. Nothing is buffered. The end is known when one more element is requested.
+        Errors: exceptions of these calls. An error of ``close`` after another error becomes a note on it. If the
+        context manager suppresses a failure, the flow completes. ValueError for more elements than were requested,
+        TypeError for a result that is not a sequence, such as a str. A ``max_batch`` below 1 and a ``heartbeat`` that
+        is not above 0 are refused with ValueError, an ``async def`` with TypeError, when the flow is built.
+        Cancel: the current call is cancelled, then ``close`` is called and the context manager left. A terminal returns
+        after that. Elements that ``fetch`` still returns go to ``hooks.on_discard``.
         (Pekko: ``unfoldResourceAsync``; Reactor: ``generate``; Rust: ``Stream::poll_next``.)
 
         >>> from contextlib import asynccontextmanager
@@ -194,20 +193,21 @@ class Computed(Fluent[T_co]):
 
     @classmethod
     def from_blocking(cls, poll: Callable[[], Iterable[U | None]]) -> Flow[U]:
-        """Emit what an iterator gives that blocks, such as one around a client without async: it has a thread of its own.
+        """Emit the elements of a blocking iterator, such as one around a client without async, on a thread of its own.
 
-        ``poll()`` makes the iterator, anew for each subscription and on its thread. Most often it is a generator function,
-        which closes what it has opened by ``with`` and ``finally``. None stands for nothing yet, and is not
-        emitted. Let the iterator give None every second or so while there is nothing. Only then can a cancel stop it. The steps that are fused with it run on the thread too. ``publish_on`` leads away from it.
+        ``poll()`` makes the iterator, anew for each subscription and on its thread. Most often it is a generator
+        function that cleans up by ``with`` and ``finally``. None means that there is nothing yet, and is not emitted.
+        Let the iterator yield None every second or so while there is nothing. Only then can a cancel stop it. The steps
+        that are fused with it run on the thread too. ``publish_on`` moves the next ones elsewhere.
 
-        Demand: one element is read for each that is wanted. The end reads up to 256 ahead, as from any thread.
-        ``publish_on(schedulers.current(), prefetch=n)`` behind this says another number.
-        Errors: what ``poll`` or the iterator raises; TypeError for a function that returns no iterable. An iterator, which can
-        be read once only, and an ``async def`` are refused with TypeError when the flow is built.
-        Cancel: stops the iterator between two elements or Nones, and not while it blocks. The iterator is closed, and a
+        Demand: one element is read for each that is requested. The end reads up to 256 ahead, as from any thread.
+        ``publish_on(schedulers.current(), prefetch=n)`` after this sets another number.
+        Errors: exceptions of ``poll`` or the iterator; TypeError for a function that does not return an iterable. An
+        iterator, which can be read only once, and an ``async def`` are refused with TypeError when the flow is built.
+        Cancel: stops the iterator between two elements or Nones, but not while it blocks. The iterator is closed, and a
         terminal returns when the thread has ended.
-        Scheduling: what it has made arrives within about two milliseconds, also while it blocks. The context variables of the
-        subscriber are current on the thread.
+        Scheduling: its elements arrive within about two milliseconds, even while it blocks. The context variables of
+        the subscriber are current on the thread.
         (Reactor: ``fromIterable`` with ``subscribeOn(Schedulers.boundedElastic())``; Pekko: ``unfoldResource``.)
 
         >>> import queue
@@ -243,7 +243,8 @@ class Computed(Fluent[T_co]):
     def timer(cls, delay: float) -> Flow[int]:
         """Emit 0, ``delay`` seconds after the first demand.
 
-        Demand: starts the clock, so that there is some when the time has come; completes with the element.
+        Demand: the first request starts the clock, so there is demand when the time has come. The flow completes with
+        the element.
         Errors: a ``delay`` below 0 is refused with ValueError when the flow is built.
         Cancel: stops the clock.
         Scheduling: by the clock of the event loop of its region. No thread is started.

@@ -54,5 +54,5 @@ class Never(Pushed[T]):
     """Source of ``Flow.never``."""
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
-        """Give a subscription to which nothing happens."""
+        """Return a subscription that does nothing."""
         return _Silence()

@@ -25,7 +25,7 @@ class Interval(Pushed[int]):
         return f"{self.period:g}" if self.delay == self.period else f"{self.period:g}, delay={self.delay:g}"
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
-        """Give a subscription whose first request starts the clock."""
+        """Return a subscription whose first request starts the clock."""
         return Ticking(inlet, self.period, self.delay)
 
 
@@ -43,7 +43,7 @@ class Ticking:
     _over: bool = field(init=False, default=False)
 
     def request(self, n: int) -> None:
-        """Note what is wanted. The first request starts the clock."""
+        """Note the demand. The first request starts the clock."""
         if self._over:
             return
         self._demand = add_demand(self._demand, n)

@@ -36,7 +36,7 @@ class FromIterable(Pulled[T]):
         return type(items) in PLAIN and not (isinstance(items, builtins.range) and items[sys.maxsize :])
 
     def iterate(self) -> Iterator[T]:
-        """Give a fresh iterator."""
+        """Return a fresh iterator."""
         return iter(self.items)
 
 
@@ -97,7 +97,7 @@ class FromIterator(Pulled[T]):
         return "from_iterable"
 
     def iterate(self) -> Iterator[T]:
-        """Give the iterator itself, the first time."""
+        """Return the iterator itself, the first time."""
         if self._read:
             raise SourceConsumedError(
                 f"{self} was subscribed to a second time, but an iterator can be read only once. "
@@ -119,7 +119,7 @@ class FromMade(Pulled[T]):
         return "from_iterable"
 
     def iterate(self) -> Iterator[T]:
-        """Have an iterable made, and give its iterator."""
+        """Make an iterable, and return its iterator."""
         items = self.make()
         if isinstance(items, Iterable):
             return iter(cast("Iterable[T]", items))

@@ -1,4 +1,4 @@
-"""The source that asks a client for elements, as many at a time as are wanted."""
+"""The source that polls a client for elements, as many at a time as are requested."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ METHODS = ("fetch", "idle", "close")
 
 
 class Poll(Protocol[T_co]):
-    """The object that ``Flow.from_poll`` asks for elements, one for each subscription.
+    """The client that ``Flow.from_poll`` polls for elements, one for each subscription.
 
     One task calls all of it, in one context, one call after another. Whatever a call raises fails the flow.
     """
 
     async def fetch(self, n: int, /) -> Sequence[T_co]:
-        """Give up to ``n`` elements, which are wanted.
+        """Return up to ``n`` elements, for which there is demand.
 
         None means that there are none yet, and StopAsyncIteration is the end.
 
@@ -37,10 +37,10 @@ class Poll(Protocol[T_co]):
         ...
 
     async def idle(self) -> None:
-        """Keep the connection alive; called whenever nothing has been wanted for the length of a heartbeat."""
+        """Keep the connection alive. It is called after each heartbeat without a request."""
 
     async def close(self) -> None:
-        """Let go of all; called once, behind every other call, and disturbed by no cancel."""
+        """Close everything. It is called once, after every other call, and no cancel disturbs it."""
 
 
 @frozen
@@ -64,7 +64,7 @@ class FromPoll(TaskSource[T]):
         raise TypeError(f"{made}: see contextlib.asynccontextmanager")
 
     def checked(self, poll: object) -> Poll[T]:
-        """Refuse what can't be asked."""
+        """Raise unless the object can be polled."""
         missing = [name for name in METHODS if not callable(getattr(poll, name, None))]
         if missing:
             raise TypeError(
@@ -104,7 +104,7 @@ class Polling:
             self._cancel = None
 
     async def _inside(self, poll: Poll[Any]) -> None:
-        """Ask, and close behind that. The failure is for the context manager to see."""
+        """Poll, and close after that. The context manager sees the failure."""
         production, failure = self.production, None
         try:
             await self._ask(poll)
@@ -124,7 +124,7 @@ class Polling:
             del failure  # as above
 
     async def _ask(self, poll: Poll[Any]) -> None:
-        """Deliver what the client gives, until its end."""
+        """Deliver the client's elements, until its end."""
         production, source = self.production, self.source
         while True:
             if production.cancelled:
@@ -153,7 +153,7 @@ class Polling:
 
 
 def _elements(given: object) -> list[Any]:
-    """Give what was fetched as a list of the library's own."""
+    """Return a copy of the fetched elements, as a list."""
     if isinstance(given, Sequence) and not isinstance(given, (str, bytes, bytearray)):
         return [*given]
     raise TypeError(
@@ -162,7 +162,7 @@ def _elements(given: object) -> list[Any]:
 
 
 async def _close(poll: Poll[Any], failure: BaseException | None) -> None:
-    """Close the client. A failure of that is noted on the one before it, or raised where there is none."""
+    """Close the client. A failure of that is noted on an earlier one, or raised if there is none."""
     try:
         await poll.close()
     except FAILURES as another:

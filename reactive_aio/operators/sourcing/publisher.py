@@ -1,4 +1,4 @@
-"""The source that reads a publisher of somebody else's."""
+"""The source that reads a publisher of other code."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def let_go(subscription: Subscription) -> None:
 
 @define(eq=False)
 class PublisherEdge:
-    """Listens to a publisher of somebody else's, on whatever thread it speaks, and keeps it to the rules.
+    """Subscribes to a publisher of other code, which signals on any thread, and checks that it keeps the rules.
 
     Each signal becomes an event on the loop of the region: wherever the call comes from, what follows runs in the
     subscriber's context and never inside the publisher. A Subscriber on one side; on the other the Subscription of the region, which may request and cancel before
@@ -64,7 +64,7 @@ class PublisherEdge:
             self.inlet.post(self._subscribe, subscription)
 
     def on_next(self, item: Any) -> None:
-        """Take an element that was asked for."""
+        """Take a requested element."""
         if item is None:
             error = TypeError(f"on_next(None) from a publisher: {quote('2.13')}")
             self.inlet.post(self._break, error)

@@ -31,11 +31,11 @@ class Production:
     inlet: Inlet[Any]
     produce: Callable[[Production], Awaitable[None]]
     wanted: int = field(init=False, default=0)
-    """Elements that have been asked for and not delivered."""
+    """Elements that have been requested and not delivered."""
     _waiters: deque[asyncio.Future[None]] = field(init=False, factory=deque[asyncio.Future[None]])
     _started: bool = field(init=False, default=False)
     _task: asyncio.Task[None] | None = field(init=False, default=None)
-    """The task while it runs; behind its end it would keep this object, and be kept by it."""
+    """The task while it runs. After its end it would make a reference cycle with this object."""
     cancelled: bool = field(init=False, default=False)
     _budget: Budget = field(init=False)
     _turn_over: float = field(init=False, default=0.0)
@@ -70,7 +70,7 @@ class Production:
         self._task = None
 
     async def demand(self, seconds: float | None = None) -> bool:
-        """Wait until an element is wanted, and let others run from time to time; False if none is wanted for so many ``seconds``."""
+        """Wait for demand, and let others run from time to time. Return False if none comes for ``seconds``."""
         if self.wanted and budgets.clock() < self._turn_over and not self.cancelled:
             return True
         if self.wanted or self.cancelled:
@@ -95,12 +95,12 @@ class Production:
         self._turn_over = await self._budget.turn()
 
     async def emit(self, item: Any) -> None:
-        """Wait until the element is wanted, and deliver it."""
+        """Wait until the element is requested, and deliver it."""
         await self.demand()
         self.deliver([item])
 
     def deliver(self, items: list[Any]) -> None:
-        """Deliver elements that are wanted."""
+        """Deliver requested elements."""
         if self.wanted != UNBOUNDED:
             self.wanted -= len(items)
         self.inlet.on_chunk(items)
@@ -139,7 +139,7 @@ class TaskSource(Pushed[T]):
     __slots__ = ()
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
-        """Give a subscription whose first request starts the task."""
+        """Return a subscription whose first request starts the task."""
         return Production(inlet, self.produce)
 
     @abstractmethod

@@ -18,13 +18,13 @@ class Timer(Pushed[int]):
     delay: float
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
-        """Give a subscription whose first request starts the clock."""
+        """Return a subscription whose first request starts the clock."""
         return Timing(inlet, self.delay)
 
 
 @define(eq=False)
 class Timing:
-    """One run of the clock; what was wanted when it was started is wanted still when it ends."""
+    """One run of the clock. The demand from its start still holds at its end."""
 
     inlet: Inlet[Any]
     delay: float

@@ -50,7 +50,7 @@ class Holding:
     fn: Callable[[Any], FlowLike]
     _inner: Inner = field(init=False)
     _failure: BaseException | None = field(init=False, default=None)
-    """How the flow has failed."""
+    """The failure of the flow."""
     _cleaned: asyncio.Event = field(init=False, factory=asyncio.Event)
     """Whether nothing of the flow is left."""
     _task: asyncio.Task[None] | None = field(init=False, default=None)

@@ -22,9 +22,9 @@ class Timing(Fluent[T_co]):
 
         Demand: passed on while there is room. At most ``max_size`` elements have been requested and are not emitted yet.
         So at most ``max_size`` elements pass in any ``seconds``, and at most that many are buffered.
-        Errors: a failure or the end comes right after the elements that wait. Seconds below 0 and a ``max_size`` below 1
+        Errors: a failure or the end comes right after the waiting elements. Seconds below 0 and a ``max_size`` below 1
         are refused with ValueError when the flow is built.
-        Cancel: the elements that wait go to ``hooks.on_discard``.
+        Cancel: the waiting elements go to ``hooks.on_discard``.
         (RxJava, RxPY: ``delay``; Reactor: ``delaySequence``; its ``delayElements`` spaces elements, as ``rate_limit(1,
         seconds)`` does here.)
 
@@ -42,7 +42,7 @@ class Timing(Fluent[T_co]):
     def delay_subscription(self, seconds: float) -> Flow[T_co]:
         """Subscribe to this flow ``seconds`` after it was subscribed to.
 
-        Demand: requests made before are passed on then, as one. Nothing is buffered.
+        Demand: requests made before are then passed on as one. Nothing is buffered.
         Errors: those of this flow. Seconds below 0 are refused with ValueError when the flow is built.
         Cancel: the wait ends at once.
         (Reactor, RxJava: ``delaySubscription``; Pekko: ``initialDelay``; aiostream: ``delay``.)
@@ -119,7 +119,7 @@ class Timing(Fluent[T_co]):
         return self._begin(Sample[T_co](self._as_flow(), seconds))
 
     def rate_limit(self, max_elements: int, per: float) -> Flow[T_co]:
-        """Emit at most ``max_elements`` elements in any ``per`` seconds: as soon as that allows, and all of them.
+        """Emit all elements, each as soon as possible, but at most ``max_elements`` in any ``per`` seconds.
 
         The limit is exact, by the clock of the loop. It holds for every window of ``per`` seconds, wherever the window
         begins. The clock of uvloop counts milliseconds, and stands still while a callback runs.

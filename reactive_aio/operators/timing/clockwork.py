@@ -64,7 +64,7 @@ class Clockwork(Gathering):
 
     @property
     def gauge(self) -> Gauge | None:
-        """Return what it keeps and drops by itself, for snapshots."""
+        """Return the elements that it keeps and drops, for snapshots."""
         return None
 
     def read(self, flow: FlowLike) -> None:
@@ -78,7 +78,7 @@ class Clockwork(Gathering):
         self.upstream.cancel()
 
     def on_time(self) -> None:
-        """See to what was to be seen to when the timer's time has come."""
+        """Act when the timer has expired."""
 
     def step(self) -> bool:
         """Emit what waits for demand: nothing does here."""
@@ -93,7 +93,7 @@ class Clockwork(Gathering):
 
 @define(eq=False)
 class Unslowed(Clockwork):
-    """Asks for everything, from the first demand on, and keeps of what nobody wants yet as much as its backlog does.
+    """Requests everything, from the first demand on, and keeps elements without demand as its backlog does.
 
     An element whose time has come is emitted if it is wanted; else it is the backlog's. The end of the flow stays
     behind what waits there.
@@ -108,14 +108,14 @@ class Unslowed(Clockwork):
         return self.backlog
 
     def request(self, n: int) -> None:
-        """Begin to ask with the first demand, and give what waits in an event."""
+        """Request at the first demand, and emit waiting elements in an event."""
         super().request(n)
         if not self._asked:
             self._asked = True
             self.upstream.request(UNBOUNDED)
 
     def cancel(self) -> None:
-        """Let go of what waits."""
+        """Drop the waiting elements."""
         discard(self.backlog.take(UNBOUNDED))
         super().cancel()
 
@@ -128,7 +128,7 @@ class Unslowed(Clockwork):
         self.go()
 
     def step(self) -> bool:
-        """Emit what waits, and see to the end behind it."""
+        """Emit the waiting elements, and handle the end after them."""
         if not self.demand or not self.backlog.buffered:
             return False
         self.emit(self.backlog.take(self.demand))
@@ -137,7 +137,7 @@ class Unslowed(Clockwork):
         return True
 
     def on_end(self, inner: Inner) -> None:
-        """End behind what waits."""
+        """End after the waiting elements."""
         self.timer.cancel()
         if not self.backlog.buffered:
             self.on_spent(inner)

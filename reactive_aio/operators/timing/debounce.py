@@ -36,7 +36,7 @@ class Latest(Unslowed):
     _latest: list[Any] = field(init=False, factory=list[Any])
 
     def cancel(self) -> None:
-        """Let go of the latest element as well."""
+        """Drop the latest element as well."""
         latest, self._latest = self._latest, []
         discard(latest)
         super().cancel()
@@ -53,7 +53,7 @@ class Latest(Unslowed):
         self.timer.start(self.seconds)
 
     def on_time(self) -> None:
-        """Have the time of the latest element come."""
+        """Note that the time of the latest element has come."""
         latest, self._latest = self._latest, []
         self.ripe(latest)
 

@@ -24,13 +24,13 @@ class Delay(Clocked[T]):
     max_size: int
 
     def machine(self, inlet: Inlet[Any]) -> Delaying:
-        """Keep so many for so long."""
+        """Keep up to ``max_size`` elements, each for ``seconds``."""
         return Delaying(inlet, self.seconds, self.max_size)
 
 
 @define(eq=False)
 class Delaying(Clockwork):
-    """Keeps each element for its time; asks for what is wanted, and for no more than there is room for.
+    """Keeps each element for its time. It requests only as much as there is room for.
 
     Invariant: what has been asked for and has not been emitted is no more than the demand, nor than the room. So
     what has had its time is wanted.
@@ -39,7 +39,7 @@ class Delaying(Clockwork):
     seconds: float
     size: int
     _inside: int = field(init=False, default=0)
-    """The elements that have been asked for and not emitted."""
+    """The elements that have been requested and not emitted."""
     _times: deque[tuple[float, int]] = field(init=False, factory=deque[tuple[float, int]])  # bounded by `size`
     """When how many of the elements that are kept have had their time."""
 
@@ -63,7 +63,7 @@ class Delaying(Clockwork):
             self.timer.start_at(due)
 
     def on_time(self) -> None:
-        """Emit what has had its time."""
+        """Emit the elements whose time is over."""
         now = max(self.timer.now, self._times[0][0])
         ripe = 0
         while self._times and self._times[0][0] <= now:

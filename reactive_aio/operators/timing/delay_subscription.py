@@ -40,7 +40,7 @@ class DelaySubscription(Pushed[T]):
 
 @define(eq=False)
 class LateSubscription(Waiting):
-    """Subscribes when the time has come; what is wanted until then is asked for then."""
+    """Subscribes when the time has come, and then requests the demand until then."""
 
     flow: FlowLike
 

@@ -34,7 +34,7 @@ class RateLimit(Clocked[T]):
 
 @define(eq=False)
 class Limiting(Clockwork):
-    """Has permits for ``n`` elements: one is out from when its element is asked for until ``per`` seconds behind it.
+    """Has permits for ``n`` elements. One is out from the request of its element until ``per`` seconds after it.
 
     So nothing ever waits here, and the elements of any ``per`` seconds are no more than ``n``. The timer is set only
     where demand waits for a permit, to the time when the next one comes back.
@@ -43,7 +43,7 @@ class Limiting(Clockwork):
     n: int
     per: float
     _asked: int = field(init=False, default=0)
-    """The elements that have been asked for and have not come."""
+    """The elements that have been requested and have not come."""
     _recent: int = field(init=False, default=0)
     """The elements that were emitted less than ``per`` seconds ago."""
     _fresh: int = field(init=False, default=0)
@@ -57,7 +57,7 @@ class Limiting(Clockwork):
         self._ask()
 
     def _ask(self) -> None:
-        """Take back the permits whose time is over, and ask as far as there are permits; for the rest set the timer."""
+        """Take back the expired permits, and request as far as there are permits. Set the timer for the others."""
         now = self.timer.now
         while self._times and now - self._times[0][0] >= self.per - SLACK:
             self._recent -= self._times.popleft()[1]
@@ -95,5 +95,5 @@ class Limiting(Clockwork):
             self._ask()
 
     def on_time(self) -> None:
-        """Ask for what has had to wait."""
+        """Request the demand that had to wait."""
         self._ask()

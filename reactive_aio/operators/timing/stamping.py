@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 def clock() -> float:
-    """Give the time of the running event loop; where there is none, of the clock that loops usually go by."""
+    """Return the time of the running event loop. Without a loop, return ``time.monotonic()``."""
     try:
         return asyncio.get_running_loop().time()
     except RuntimeError:
@@ -43,7 +43,7 @@ class Elapsed(Stage[T, tuple[float, T]]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, tuple[float, T]]:
-        """Give a clock that has not been started."""
+        """Return a clock that has not been started."""
         return Stopwatch[T]()
 
 
@@ -69,5 +69,5 @@ class Stopwatch(Transform[T, tuple[float, T]]):
 
     @property
     def pending(self) -> bool:
-        """Tell that nothing comes of itself."""
+        """Return False: no element is still to come."""
         return False

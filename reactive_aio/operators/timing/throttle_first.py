@@ -30,14 +30,14 @@ class ThrottleFirst(Clocked[T]):
 
 @define(eq=False)
 class Throttling(Unslowed):
-    """Emits an element that is wanted, and drops what comes in the time behind it; keeps none."""
+    """Emits a requested element, and drops the elements in the time after it. It keeps none."""
 
     seconds: float
     _until: float = field(init=False, default=-1.0)
-    """When the time behind the last element that was emitted is over."""
+    """The end of the time after the last emitted element."""
 
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
-        """Emit the first if its time has come and it is wanted. Without demand no time begins."""
+        """Emit the first element if its time has come and there is demand. Without demand no time begins."""
         now = self.timer.now
         if now < self._until:
             discard(items)

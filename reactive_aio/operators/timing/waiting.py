@@ -21,7 +21,7 @@ class Waiting(Coordinator):
 
     @abstractmethod
     def on_time(self) -> None:
-        """See to what was to be seen to when the timer's time has come."""
+        """Act when the timer has expired."""
 
     def cancel(self) -> None:
         """Cancel the timer as well."""

@@ -1,4 +1,4 @@
-"""Operators that make other elements of the elements."""
+"""Operators that turn elements into other elements."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ B = TypeVar("B")
 
 
 class Transforming(Fluent[T_co]):
-    """Operators that make other elements of the elements."""
+    """Operators that turn elements into other elements."""
 
     __slots__ = ()
 
@@ -67,20 +67,21 @@ class Transforming(Fluent[T_co]):
     @overload
     def map_batches(self, fn: Callable[[B], Iterable[R]], *, size: int = ..., as_: type[B]) -> Flow[R]: ...
     def map_batches(self, fn: Callable[[Any], Iterable[R]], *, size: int = 1024, as_: type[Any] = list) -> Flow[R]:
-        """Call ``fn`` with batches of up to ``size`` elements, and emit the elements of the iterables that it gives.
+        """Call ``fn`` with batches of up to ``size`` elements, and emit the elements of the iterables that it returns.
 
-        Use it for functions that are faster on many elements at once: of numpy, of a model, of a service that takes lists.
-        A batch is a ``list``, or by ``as_`` a ``pandas.DataFrame``, a ``pyarrow.Table`` or a ``pyarrow.RecordBatch``.
-        Their columns are the fields of the elements, which are dicts, tuples, or objects of attrs classes and
-        dataclasses. Tuples without names have the columns ``_1``, ``_2`` and so on, and any other element is in
+        Use it for functions that are faster on many elements at once, such as those of numpy, of a model, or of a
+        service that takes lists. A batch is a ``list``, or by ``as_`` a ``pandas.DataFrame``, a ``pyarrow.Table`` or a
+        ``pyarrow.RecordBatch``. Their columns are the fields of the elements, which are dicts, tuples, or objects of
+        attrs classes and dataclasses. Tuples without names have the columns ``_1``, ``_2`` and so on, and any other
+        element is in
         the column ``value``. The last batch may be smaller than ``size``, on workers the last of each partition or chunk.
         So the results of ``fn`` must not depend on where a batch ends.
 
         Demand: ``size`` elements are requested when the results of the batch before have been emitted. Unbounded demand is
         passed on. Fewer than ``size`` elements are kept, and the iterable that is being read.
-        Errors: an exception of ``fn`` or of its iterable ends the flow, after the elements before it; what is kept goes to
-        ``hooks.on_discard``. TypeError for a table that ``fn`` gives, since iterating gives columns. Another ``as_``, a
-        ``size`` below 1 and an ``async def`` are refused when the flow is built.
+        Errors: an exception of ``fn`` or of its iterable ends the flow, after the elements before it. The kept elements
+        go to ``hooks.on_discard``. TypeError if ``fn`` returns a table, because iterating over it yields columns.
+        Another ``as_``, a ``size`` below 1 and an ``async def`` are refused when the flow is built.
         Spark: runs in the workers.
         (Spark: ``mapInPandas``, ``mapInArrow``; Ray, Polars: ``map_batches``; Reactor: ``buffer(n).concatMapIterable``.)
 
@@ -125,8 +126,8 @@ class Transforming(Fluent[T_co]):
     def scan(self, fn: Callable[[Any, T_co], Any], initial: Any = MISSING) -> Flow[Any]:
         """Emit each intermediate value of a reduction from the left: ``initial``, ``fn(initial, first)``, and so on.
 
-        Without ``initial`` the first element is the first value. With it, it is emitted before any element is asked
-        for, and also for an empty source.
+        Without ``initial`` the first element is the first value. ``initial`` is emitted before any element is
+        requested, and also for an empty source.
         Demand: passed on one for one, less ``initial``, which needs no element. One value is kept.
         Errors: an exception of ``fn`` ends the flow, after the values before it. An ``async def`` is refused with TypeError
         when the flow is built.
@@ -167,12 +168,13 @@ class Transforming(Fluent[T_co]):
     ) -> Flow[T_co]:
         """Emit all elements in ascending order, by themselves or by their ``key``, when the source has completed.
 
-        Of elements that are equal the first comes first, also with ``reverse``.
+        Equal elements keep their order, also with ``reverse``.
         Demand: unbounded as soon as anything is wanted. At most ``max_size`` elements are kept.
-        Errors: LimitExceededError when one element more comes. An exception that ``key`` raises ends the flow, as does an element
-        that can't be compared. A ``max_size`` below 1 and an ``async def`` are refused when the flow is built.
-        Spark: in parts. Each partition is sorted in its worker, and here they are merged. With a ``max_size`` above the
-        default 1,000,000 the workers merge them as well, each of them a range of the keys, after one shuffle.
+        Errors: LimitExceededError when one more element comes. An exception of ``key`` ends the flow, and so does an
+        element that can't be compared. A ``max_size`` below 1 and an ``async def`` are refused when the flow is built.
+        Spark: in parts. Each partition is sorted in its worker, and the partitions are merged here. With a ``max_size``
+        above the default 1,000,000 the workers merge them too, after one shuffle. Each worker merges a range of the
+        keys.
         (Reactor: ``sort``; RxJava: ``sorted``; Spark: ``sortBy``; the builtin ``sorted``.)
 
         >>> from reactive_aio import Flow
@@ -216,7 +218,7 @@ class Transforming(Fluent[T_co]):
         """Emit each element with the one before it: the first and the second, the second and the third, and so on.
 
         Demand: the first request is enlarged by one, once. One element is kept.
-        Errors: those of the source. A flow of one element gives no pair.
+        Errors: those of the source. A flow of one element emits no pair.
         Spark: runs after the boundary, since it depends on the order of the whole.
         (RxPY: ``pairwise``; the builtin ``itertools.pairwise``.)
 
@@ -249,11 +251,11 @@ class Transforming(Fluent[T_co]):
         return self._begin(Materialize[T_co](self.then(AsNext()), last))
 
     def dematerialize(self: Transforming[Signal[R]]) -> Flow[R]:
-        """Make signals of elements again, up to the first ``Completed()`` or ``Failed(error)``.
+        """Turn elements into signals again, up to the first ``Completed()`` or ``Failed(error)``.
 
         Demand: passed on one for one, and one more for the last signal. Nothing is buffered.
-        Errors: that of ``Failed``; TypeError for an element that is no signal.
-        Spark: runs after the boundary, since it may end the whole.
+        Errors: the error of ``Failed``; TypeError for an element that is not a signal.
+        Spark: runs after the boundary, since it may end the whole flow.
         (Reactor, RxJava, RxPY: ``dematerialize``.)
 
         >>> from reactive_aio import Completed, Flow, Next
@@ -265,10 +267,10 @@ class Transforming(Fluent[T_co]):
         return self.then(Dematerialize[R]())
 
     def through(self, operator: Callable[[Flow[T_co]], R]) -> R:
-        """Give ``operator(self)``: the way to chain an operator of one's own.
+        """Return ``operator(self)``: the way to chain your own operator.
 
-        Demand: that of what the operator gives.
-        Errors: what ``operator`` raises, there and then. An argument that can't be called is refused with TypeError.
+        Demand: that of the operator's result.
+        Errors: the exceptions of ``operator``, at once. An argument that can't be called is refused with TypeError.
         (Reactor: ``transform``; RxPY: ``pipe``.)
 
         >>> from reactive_aio import Flow

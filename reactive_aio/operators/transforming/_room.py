@@ -1,4 +1,4 @@
-"""The limit of `sort_by`, which the method has as its default and the stage to tell where it may run."""
+"""The limit of `sort_by`: the default of the method, by which the stage knows where it may run."""
 
 from typing import Final
 

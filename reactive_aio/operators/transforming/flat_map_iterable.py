@@ -1,4 +1,4 @@
-"""The stage that gives many elements for one."""
+"""The stage that emits many elements for one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class FlatMapIterable(Stage[T, R]):
     fn: Callable[[T], Iterable[R]]
 
     def transform(self) -> Transform[T, R]:
-        """Give a place for the iterable that is being read."""
+        """Return a place for the iterable that is being read."""
         return Flattening(self.fn)
 
 
@@ -42,7 +42,7 @@ class Flattening(Transform[T, R]):
         return self.paced(items, Pace())
 
     def paced(self, items: Iterator[T], pace: Pace) -> Generator[R]:
-        """Go on with the iterable at hand, then with those of the elements that follow, until the time is up."""
+        """Go on with the current iterable, then with those of the next elements, until the time is up."""
         yield from self._rest(pace)
         if self.inner is not None:
             return
@@ -59,7 +59,7 @@ class Flattening(Transform[T, R]):
             self.inner = None
 
     def _rest(self, pace: Pace) -> Generator[R]:
-        """Go on with the iterable at hand, if there is one, until the time is up."""
+        """Go on with the current iterable, if there is one, until the time is up."""
         if self.inner is not None:
             for given, result in enumerate(self.inner, 1):
                 yield result
@@ -72,11 +72,11 @@ class Flattening(Transform[T, R]):
         return n if n == UNBOUNDED else min(n, 1)
 
     def finish(self) -> Iterable[R]:
-        """Read the iterable at hand to its end, where a stage before this one needed no more in the middle of it."""
+        """Read the current iterable to its end, if an earlier stage needed no more in the middle of it."""
         return self._rest(Pace())
 
     def close(self) -> None:
-        """Close the iterable at hand if it can be closed."""
+        """Close the current iterable if it can be closed."""
         inner, self.inner = self.inner, None
         close = getattr(inner, "close", None)
         if close is not None:
@@ -84,6 +84,6 @@ class Flattening(Transform[T, R]):
 
     @property
     def pending(self) -> bool:
-        """Tell that the iterable at hand may give more. Of a builtin collection the end is known."""
+        """Return whether the iterable may have more elements. The end of a builtin collection is known."""
         inner = self.inner
         return inner is not None and not (sized(inner) and not length_hint(inner))

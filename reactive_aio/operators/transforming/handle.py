@@ -22,7 +22,7 @@ class SynchronousSink(Generic[R]):
     _over: bool = field(init=False, default=False)
 
     def next(self, item: R) -> None:
-        """Emit ``item`` for the element at hand; RuntimeError for a second one."""
+        """Emit ``item`` for the current element. Raise RuntimeError for a second one."""
         if self._item is not MISSING:
             raise RuntimeError(
                 "handle() emits at most one element for each input. Use flat_map_iterable() to emit more"
@@ -30,11 +30,11 @@ class SynchronousSink(Generic[R]):
         self._item = item
 
     def complete(self) -> None:
-        """Complete the flow, behind what has been emitted for the element at hand."""
+        """Complete the flow, after the result for the current element."""
         self._over = True
 
     def take(self) -> Any:
-        """Give what is to be emitted, if there is anything; for the library."""
+        """Return the element to emit, if there is one. For the library."""
         item, self._item = self._item, MISSING
         return item
 
@@ -53,7 +53,7 @@ class Handle(Stage[T, R]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, R]:
-        """Give a sink."""
+        """Return a sink."""
         return Handling[T, R](self.fn)
 
 
@@ -77,5 +77,5 @@ class Handling(Transform[T, R]):
 
     @property
     def done(self) -> bool:
-        """Tell that the function has completed the flow."""
+        """Return whether the function has completed the flow."""
         return self.sink.over

@@ -18,7 +18,7 @@ class Index(InTurn[T, tuple[int, T]]):
     start_at: int
 
     def transform(self) -> Placing[T, tuple[int, T]]:
-        """Give a count."""
+        """Return a count."""
         return Numbering(self.start_at)
 
 
@@ -44,7 +44,7 @@ class Numbering(Placing[T, tuple[int, T]]):
 
     @property
     def place(self) -> int:
-        """How many have been numbered."""
+        """The number of elements so far."""
         return self.at - self.start_at
 
     @place.setter

@@ -33,7 +33,7 @@ def kind_of(kind: type[Any]) -> str:
 
 
 def check_kind(kind: object) -> None:
-    """Refuse at once what is no kind of batch."""
+    """Raise unless the value is a kind of batch."""
     if not isinstance(kind, type) or kind_of(kind) not in KINDS:
         raise TypeError(f"map_batches(as_={label(kind)}): a batch is one of {', '.join(KINDS)}")
 
@@ -48,24 +48,24 @@ class MapBatches(Stage[T, R]):
 
     @property
     def arguments(self) -> str:
-        """The arguments, the kind of batch only where it is no list."""
+        """The arguments. The kind of batch is shown only if it is not a list."""
         kind = "" if self.kind is list else f", as_={self.kind.__name__}"
         return f"{label(self.fn)}, {self.size}{kind}"
 
     def transform(self) -> Transform[T, R]:
-        """Give an empty batch."""
+        """Return an empty batch."""
         return Batching[R](Call(self.fn, self.kind), size=self.size)
 
 
 @define
 class Batching(Flattening[Any, R]):
-    """The batch that one subscription is filling, and what is being read of the one before it."""
+    """The batch that one subscription is filling, and the results that it reads of the batch before."""
 
     size: int = field(kw_only=True)
     held: list[Any] = field(init=False, factory=list[Any])
 
     def paced(self, items: Iterator[Any], pace: Pace) -> Generator[R]:
-        """Read what comes of each batch."""
+        """Read the results of each batch."""
         return super().paced(self._batches(items), pace)
 
     def _batches(self, items: Iterator[Any]) -> Iterator[list[Any]]:
@@ -85,19 +85,19 @@ class Batching(Flattening[Any, R]):
         return n if n in {0, UNBOUNDED} else self.size - len(self.held)
 
     def finish(self) -> Iterable[R]:
-        """Read what is at hand to its end, and then what comes of the last batch, which is shorter."""
+        """Read the current results to their end, and then those of the last batch, which is shorter."""
         yield from super().finish()
         if self.held:
             yield from super().paced(iter((self._taken(),)), Pace())
 
     def close(self) -> None:
-        """Let go of what did not make up a batch, and of what is being read."""
+        """Drop an unfinished batch, and the results that are being read."""
         discard(self._taken())
         super().close()
 
     @property
     def pending(self) -> bool:
-        """Tell that there is a last batch to come, or more of the one at hand."""
+        """Return whether there is a last batch to come, or more results of the current one."""
         return bool(self.held) or super().pending
 
 
@@ -109,7 +109,7 @@ class Call:
     kind: type[Any]
 
     def __call__(self, items: list[Any]) -> Iterable[Any]:
-        """Give an iterable of elements."""
+        """Return an iterable of elements."""
         given = self.fn(items if self.kind is list else made(items, self.kind))
         if kind_of(type(given)) in KINDS and not isinstance(given, list):
             name = type(given).__name__
@@ -128,7 +128,7 @@ def made(items: list[Any], kind: type[Any]) -> Any:
 
 
 def columns_of(items: list[Any]) -> dict[str, list[Any]]:
-    """Give the fields of elements as columns, by the names that Spark has for those without: ``_1`` and ``value``."""
+    """Return the fields of elements as columns. Without names they are called ``_1`` or ``value``, as on Spark."""
     first: Any = items[0]
     kind = first.__class__
     if issubclass(kind, dict):

@@ -1,4 +1,4 @@
-"""The stage that applies a function to each element and drops what gives None."""
+"""The stage that applies a function to each element and drops None."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class Materialization(Coordinator):
     _ended: bool = field(init=False, default=False)
 
     def on_source_complete(self) -> None:
-        """Go on to the last signal, or complete behind it."""
+        """Go on to the last signal, or complete after it."""
         if self._ended:
             self.complete()
         else:
@@ -97,7 +97,7 @@ class Dematerialize(Stage[Signal[T], T]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[Signal[T], T]:
-        """Give a switch."""
+        """Return a switch."""
         return Dematerializing[T]()
 
 
@@ -128,5 +128,5 @@ class Dematerializing(Transform[Signal[T], T]):
 
     @property
     def done(self) -> bool:
-        """Tell that it has."""
+        """Return whether the flow has ended."""
         return self.over

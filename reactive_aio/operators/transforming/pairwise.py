@@ -20,7 +20,7 @@ class Pairwise(Stage[T, tuple[T, T]]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, tuple[T, T]]:
-        """Give a place for the element before."""
+        """Return a place for the element before."""
         return Pairing[T]()
 
 

@@ -1,4 +1,4 @@
-"""The stage that gives every intermediate value of a reduction."""
+"""The stage that emits every intermediate value of a reduction."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Scan(Stage[T, A]):
         return shown.rpartition(", ")[0] if self.initial is MISSING else str(shown)
 
     def transform(self) -> Transform[T, A]:
-        """Give a fresh value."""
+        """Return the transform, with a fresh value."""
         if self.initial is MISSING:
             return Scanning[T, A](self.fn)
         return ScanningFrom[T, A](self.fn, self.initial)
@@ -56,7 +56,7 @@ class Scanning(Transform[T, A]):
 
 @define
 class ScanningFrom(Scanning[T, A]):
-    """The same from a value that is given first of all."""
+    """The same with an initial value, which is emitted first."""
 
     given: bool = field(init=False, default=False)
 
@@ -69,11 +69,11 @@ class ScanningFrom(Scanning[T, A]):
     )
 
     def prelude(self) -> Iterable[A]:
-        """Give the first value."""
+        """Yield the first value."""
         self.given = True
         yield cast("A", self.value)
 
     @property
     def pending(self) -> bool:
-        """Tell that the first value is still to come."""
+        """Return whether the first value is still to come."""
         return not self.given

@@ -1,4 +1,4 @@
-"""Signals as elements: what ``Flow.materialize`` gives and ``Flow.dematerialize`` takes."""
+"""Signals as elements: ``Flow.materialize`` emits them and ``Flow.dematerialize`` takes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stage that gives all elements in order."""
+"""The stage that emits all elements in order."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class SortBy(Stage[T, T]):
 
     @property
     def requirement(self) -> Requirement:
-        """Somebody who sorts, for more than there is room for here."""
+        """Another sorter, for more elements than there is room for here."""
         return SORT if self.max_size > ROOM else WHOLE
 
     def transform(self) -> Transform[T, T]:
-        """Give an empty list."""
+        """Return an empty list."""
         return Sorting(self)
 
     def in_parts(self) -> Parts:
@@ -62,7 +62,7 @@ class Sorting(Transform[T, T]):
 
     @property
     def max_size(self) -> int:
-        """How many there may be."""
+        """The most elements."""
         return self.stage.max_size
 
     @property
@@ -79,7 +79,7 @@ class Sorting(Transform[T, T]):
         return UNBOUNDED if n else 0
 
     def finish(self) -> Iterable[T]:
-        """Give them in order, each when it is wanted.
+        """Yield the elements in order, each when it is wanted.
 
         Of those that are equal the first comes first, in either direction.
         """
@@ -90,11 +90,11 @@ class Sorting(Transform[T, T]):
             yield items.pop()
 
     def close(self) -> None:
-        """Let go of what was not wanted."""
+        """Drop the elements without demand."""
         discard(self.held)
         self.held.clear()
 
     @property
     def pending(self) -> bool:
-        """Tell that there are some to come."""
+        """Return whether elements are still to come."""
         return bool(self.held)

@@ -24,10 +24,10 @@ class Windowing(Fluent[T_co]):
     __slots__ = ()
 
     def buffer(self, size: int) -> Flow[list[T_co]]:
-        """Emit lists of ``size`` elements. The last one has what is left, if there is any.
+        """Emit lists of ``size`` elements. The last list may be shorter.
 
-        Demand: ``size`` elements are asked for where one list is wanted. Fewer than ``size`` are held.
-        Errors: when the source fails, what did not make up a list goes to ``hooks.on_discard``, as it does on
+        Demand: ``size`` elements are requested for each requested list. Fewer than ``size`` are held.
+        Errors: when the source fails, the elements of an unfinished list go to ``hooks.on_discard``, as they do on
         cancel. ``size`` below 1 is refused with ValueError when the flow is built.
         Spark: runs after the boundary, since it depends on the order of the whole.
         (Reactor, RxJava: ``buffer``; Pekko: ``grouped``; the builtin ``itertools.batched``.)
@@ -42,14 +42,14 @@ class Windowing(Fluent[T_co]):
         return self.then(Buffer[T_co](size))
 
     def buffer_timeout(self, size: int, seconds: float) -> Flow[list[T_co]]:
-        """Emit lists of ``size`` elements, or of what has come within ``seconds`` of the first of a list.
+        """Emit a list when it has ``size`` elements, or ``seconds`` after its first element.
 
-        A list waits if nobody wants it when its time is up. Meanwhile more elements go into it. So there are never more
-        lists than are wanted, and nothing overflows.
-        Demand: ``size`` elements are asked for where lists are wanted. At most ``size`` are outstanding and held, also where
-        several lists are wanted.
-        Errors: when the source fails, a list whose time is not up goes to ``hooks.on_discard``, as it does on cancel.
-        One that waits is emitted first. A ``size`` below 1, and seconds that are not above 0, are refused with
+        A list waits if there is no demand when its time is up. Meanwhile more elements go into it. So there are never
+        more lists than were requested, and nothing overflows.
+        Demand: ``size`` elements are requested when lists are requested. At most ``size`` are outstanding and held,
+        also for a demand of several lists.
+        Errors: when the source fails, a list whose time is not up goes to ``hooks.on_discard``, as it does on cancel. A
+        list that waits is emitted first. A ``size`` below 1, and seconds that are not above 0, are refused with
         ValueError when the flow is built.
         (Reactor: ``bufferTimeout`` with ``fairBackpressure``; RxJava: ``buffer``; Pekko: ``groupedWithin``; RxPY:
         ``bufferWithTimeOrCount``.)
@@ -68,13 +68,13 @@ class Windowing(Fluent[T_co]):
     def sliding(self, size: int, *, step: int = 1) -> Flow[list[T_co]]:
         """Emit lists of ``size`` elements, each beginning ``step`` elements after the one before.
 
-        With a ``step`` below ``size`` they overlap, with one above it elements are left out between them. A list is
-        emitted when it is full. Elements that fill none are dropped.
-        Demand: enough for the wanted lists, and what lies between them. The latest ``size`` elements are kept.
+        With a ``step`` below ``size`` the lists overlap. With a ``step`` above it, elements between them are left out.
+        A list is emitted when it is full. Elements that fill no list are dropped.
+        Demand: enough for the requested lists and the elements between them. The latest ``size`` elements are kept.
         Errors: elements that have been in no list when the flow ends, fails or is cancelled go to
         ``hooks.on_discard``. A ``size`` or ``step`` below 1 is refused with ValueError when the flow is built.
         Spark: runs after the boundary, since it depends on the order of the whole.
-        (Pekko: ``sliding``; Reactor, RxJava: ``buffer(maxSize, skip)``, which also emit what is left.)
+        (Pekko: ``sliding``; Reactor, RxJava: ``buffer(maxSize, skip)``, which also emit the last, shorter list.)
 
         >>> from reactive_aio import Flow
         >>> Flow.range(5).sliding(3).run_sync()
@@ -91,14 +91,14 @@ class Windowing(Fluent[T_co]):
     def buffer_until_changed(
         self, key: Callable[[T_co], Any] | None = None, *, max_size: int = 65_536
     ) -> Flow[list[T_co]]:
-        """Emit lists of elements that follow each other and are equal, by themselves or by their ``key``.
+        """Emit lists of consecutive equal elements, compared by themselves or by their ``key``.
 
-        Demand: one element for each list that is wanted, and on until one differs, which is kept for the next. One
-        list of at most ``max_size`` elements is held.
-        Errors: LimitExceededError when more elements than that belong together; what ``key`` raises. A failure of the
-        flow comes behind the lists that were full before it, and waits for no more demand. Elements that are held then,
-        or at a cancel, go to ``hooks.on_discard``. A ``max_size`` below 1 and an ``async def`` are refused when the
-        flow is built.
+        Demand: elements are requested one at a time until one differs. That element is kept for the next list. One list
+        of at most ``max_size`` elements is held.
+        Errors: LimitExceededError when a list would have more elements; an exception of ``key``. A failure of the flow
+        comes after the lists that were full before it, without further demand. Elements that are held then, or at a
+        cancel, go to ``hooks.on_discard``. A ``max_size`` below 1 and an ``async def`` are refused when the flow is
+        built.
         Spark: runs after the boundary, since it depends on the order of the whole.
         (Reactor: ``bufferUntilChanged``; the builtin ``itertools.groupby``.)
 
@@ -114,15 +114,16 @@ class Windowing(Fluent[T_co]):
         return self.then(BufferUntilChanged[T_co](key, max_size))
 
     def window(self, size: int) -> Flow[Flow[T_co]]:
-        """Emit flows of ``size`` elements each, one after another. The last one has what is left, if there is any.
+        """Emit flows of ``size`` elements each, one after another. The last flow may be shorter.
 
         A window is emitted with its first element. It keeps its elements until they are read, so the next window can come
         before this one is read. A window can be subscribed to once, from any event loop.
-        Demand: ``size`` elements are asked for where one window is wanted, and as many kept at most for each window.
-        Errors: a failure of this flow ends the flow of windows, and the open window behind its elements.
+        Demand: ``size`` elements are requested for each requested window. At most ``size`` are kept for each window.
+        Errors: a failure of this flow ends the flow of windows, and the open window after its elements.
         SourceConsumedError for a second subscription to a window. The elements of a window that nobody reads go to
         ``hooks.on_discard`` when the window is garbage. On cancel a window that is being read goes on to its end. An
-        unread window that is not full fails with SourceCancelledError. A ``size`` below 1 is refused with ValueError when the flow is built.
+        unread window that is not full fails with SourceCancelledError. A ``size`` below 1 is refused with ValueError
+        when the flow is built.
         (Reactor, RxJava: ``window``; RxPY: ``window_with_count``; Mutiny: ``group().intoMultis()``.)
 
         >>> from reactive_aio import Flow
@@ -154,8 +155,8 @@ class Windowing(Fluent[T_co]):
         together keep at most ``prefetch`` elements. So a group that nobody reads can hold up the others, since its
         elements fill the prefetch. When nothing has moved for ``stall_after`` seconds, the flow fails with StalledError
         instead of hanging. Read as many groups at a time as there are keys.
-        Errors: LimitExceededError where more than ``max_groups`` groups would be open at a time. SourceConsumedError for a
-        second subscription to a group. A failure of this flow, or of ``key``, fails the groups too, behind their
+        Errors: LimitExceededError when more than ``max_groups`` groups would be open at a time. SourceConsumedError for
+        a second subscription to a group. A failure of this flow, or of ``key``, fails the groups too, after their
         elements. The elements of a group that nobody reads go to ``hooks.on_discard`` when the group is garbage. On
         cancel groups that are being read go on, and the others fail with SourceCancelledError. An ``async def`` and
         numbers below 1 are refused when the flow is built.
@@ -191,12 +192,12 @@ class Windowing(Fluent[T_co]):
         max_size: int = 65_536,
         partitions: int | None = None,
     ) -> KeyedFlow[K, T_co]:
-        """Give operators that work on the elements of each ``key`` as on a flow of their own, where the elements are.
+        """Return operators that work on the elements of each ``key`` as on a flow of its own.
 
-        The operators give pairs ``(key, value)``, in the order in which they come. Only the state of the operators is
-        kept for a key. With ``order_by`` the elements of each key are sorted first, by the value that the function
-        returns. This is a number, text, bytes, a date, a time, None or a tuple of these. A key may be anything that can
-        be hashed. Any NaN equals any other.
+        They run where the elements are, and emit pairs ``(key, value)`` as values arrive. Only the state of the
+        operators is kept for a key. With ``order_by`` the elements of each key are sorted first, by the value that the
+        function returns. This is a number, text, bytes, a date, a time, None or a tuple of these. A key may be anything
+        that can be hashed. Any NaN equals any other.
         Demand: one element after another. With ``order_by`` all elements are kept until the flow ends.
         Errors: LimitExceededError for a key beyond ``max_keys``, and with ``order_by`` for an element beyond
         ``max_size`` of one key. TypeError for a value that can't be put in order. When the flow fails or is cancelled,
@@ -205,8 +206,8 @@ class Windowing(Fluent[T_co]):
         Spark: the elements are shuffled by key and sorted there, and the same operators run in the workers. There is no
         limit of keys and sizes. ``partitions`` is the number of partitions of the shuffle. By default Spark
         chooses it. A join takes the larger number of its two sides. Keys are of the types that
-        ``order_by`` may return. Operators that depend on the order of the elements need ``order_by``. Without it they
-        are refused by name. Elements with equal values of ``order_by`` come in any order.
+        ``order_by`` may return. Operators that depend on the order of the elements need ``order_by``. Without it the
+        error names the refused operator. Elements with equal values of ``order_by`` come in any order.
         (Spark: ``repartitionAndSortWithinPartitions``; Kafka Streams: ``groupByKey``; Flink: ``keyBy``.)
 
         >>> from reactive_aio import Flow

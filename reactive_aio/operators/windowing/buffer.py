@@ -23,7 +23,7 @@ class Buffer(Stage[T, list[T]]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, list[T]]:
-        """Give an empty list."""
+        """Return an empty list."""
         return Buffering[T](self.size)
 
 
@@ -45,20 +45,20 @@ class Buffering(Transform[T, list[T]]):
     )
 
     def demand(self, n: int) -> int:
-        """Ask for as many elements as the wanted lists have room for."""
+        """Request as many elements as the requested lists need."""
         return bounded(n * self.size - len(self.held)) if n else 0
 
     def finish(self) -> Iterable[list[T]]:
-        """Give the last list, which is shorter."""
+        """Return the last list, which is shorter."""
         held, self.held = self.held, []
         return (held,) if held else ()
 
     def close(self) -> None:
-        """Let go of what did not make up a list."""
+        """Drop the elements of an unfinished list."""
         discard(self.held)
         self.held = []
 
     @property
     def pending(self) -> bool:
-        """Tell that there is a last list to come."""
+        """Return whether there is a last list to come."""
         return bool(self.held)

@@ -30,7 +30,7 @@ class BufferTimeout(Clocked[list[T]]):
 
 @define(eq=False)
 class Filling(Clockwork):
-    """Fills one list. The next one is begun when it has been emitted.
+    """Fills one list. The next one begins when it has been emitted.
 
     Invariant: what has been asked for and has not been emitted is no more than one list. So a list that nobody wants
     yet can only wait, and be filled meanwhile.
@@ -39,12 +39,12 @@ class Filling(Clockwork):
     size: int
     seconds: float
     _inside: int = field(init=False, default=0)
-    """The elements that have been asked for and not emitted."""
+    """The elements that have been requested and not emitted."""
     _late: bool = field(init=False, default=False)
     """Whether the time of the list is up."""
 
     def request(self, n: int) -> None:
-        """Give a list that waits, in an event; else ask for what is missing of one."""
+        """Emit a waiting list, in an event. Else request what a list still needs."""
         self.want(n)
         if self._is_due():
             self.later()
@@ -58,7 +58,7 @@ class Filling(Clockwork):
             self.upstream.request(missing)
 
     def _is_due(self) -> bool:
-        """Tell whether the list may not be filled any further before it is emitted."""
+        """Return whether the list has to be emitted before it is filled any further."""
         kept = self.upstream.kept
         return bool(kept) and (self._late or self.upstream.ended or len(kept) == self.size)
 
@@ -69,12 +69,12 @@ class Filling(Clockwork):
         super().on_chunk(inner, items)
 
     def on_time(self) -> None:
-        """Have the list emitted as it is."""
+        """Emit the list as it is."""
         self._late = True
         self.go()
 
     def step(self) -> bool:
-        """Emit the list if that is wanted, and begin the next."""
+        """Emit the list if there is demand, and begin the next."""
         if not self.demand or not self._is_due():
             return False
         items = self.upstream.take(self.size)
@@ -91,7 +91,7 @@ class Filling(Clockwork):
         return True
 
     def on_end(self, inner: Inner) -> None:
-        """Have the last list emitted. A failure stands behind one that waits, and discards one that is being filled."""
+        """Emit the last list. A failure comes after a list that waits, and discards one that is being filled."""
         if inner.error is not None and not self._late and len(inner.kept) < self.size:
             discard(inner.take(self.size))
         super().on_end(inner)

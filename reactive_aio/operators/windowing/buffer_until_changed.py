@@ -26,7 +26,7 @@ class BufferUntilChanged(Stage[T, list[T]]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, list[T]]:
-        """Give an empty list."""
+        """Return an empty list."""
         return BufferingEqual[T](self.key or itself, self.max_size)
 
 
@@ -59,18 +59,18 @@ class BufferingEqual(Transform[T, list[T]]):
         )
 
     def finish(self) -> Iterable[list[T]]:
-        """Give the last list."""
+        """Return the last list."""
         held, self.held = self.held, []
         return (held,) if held else ()
 
     def close(self) -> None:
-        """Let go of what is in no list yet."""
+        """Drop elements that are in no list yet."""
         discard(self.held)
         self.held = []
 
     @property
     def pending(self) -> bool:
-        """Tell that there is a last list to come."""
+        """Return whether there is a last list to come."""
         return bool(self.held)
 
     @property

@@ -42,7 +42,7 @@ Pair = tuple[Any, Any]
 
 @frozen
 class InOrder:
-    """The function that elements of a key are sorted by: what it gives is compared as keys are."""
+    """The function to sort the elements of a key by. Its values are compared as keys are."""
 
     order_by: Callable[[Any], Any]
 
@@ -52,7 +52,7 @@ class InOrder:
         return label(self.order_by)
 
     def __call__(self, item: Any) -> bytes:
-        """Give what an element is sorted by."""
+        """Return the bytes that an element is sorted by."""
         return in_bytes(self.order_by(item))
 
 
@@ -97,7 +97,7 @@ class GroupByKey(Stage[Any, Pair]):
 
     @property
     def requirement(self) -> Requirement:
-        """Somebody who brings the elements of each key together."""
+        """An engine that brings the elements of each key together."""
         return KEYED
 
     @property
@@ -118,12 +118,12 @@ class GroupByKey(Stage[Any, Pair]):
         return next((placed for placed in steps if not _in_any_order(placed.operator)), None)
 
     def transform(self) -> Transform[Any, Pair]:
-        """Give room for the state of each key; where elements are to be sorted, that is the first stage of each."""
+        """Return the transform for the state of each key. If elements are sorted, sorting is each key's first stage."""
         return ByKey(self, self.sorted_steps)
 
     @property
     def sorted_steps(self) -> Steps:
-        """The stages for each key, behind one that sorts its elements if they are to be sorted."""
+        """The stages for each key, after one that sorts its elements if there is an order."""
         if self.order_by is None:
             return self.steps
         sort = SortOfKey(InOrder(self.order_by), reverse=False, max_size=self.max_size)
@@ -131,7 +131,7 @@ class GroupByKey(Stage[Any, Pair]):
 
 
 def _in_any_order(stage: Stage[Any, Any]) -> bool:
-    """Tell whether a stage gives the same in whatever order elements come, but for which of equal ones comes first."""
+    """Return whether a stage has the same result for any order of its elements, up to the first of equal ones."""
     return stage.requirement is ELEMENT or isinstance(stage, (Count, TopK))
 
 
@@ -147,11 +147,11 @@ class OfKey:
 
     @property
     def pending(self) -> bool:
-        """Tell whether the stages would give something if no more elements came."""
+        """Return whether the stages would emit something if no more elements came."""
         return self._run is not None and self._run.pending
 
     def answers(self, elements: Iterator[Any], stretch: Stretch) -> Generator[Pair]:
-        """Give what comes of the elements that follow. Once no more are needed, leave them out."""
+        """Yield the results of the elements that follow. Skip them once no more are needed."""
         run = self._run
         if run is not None:
             if run.phase is STARTING:
@@ -167,7 +167,7 @@ class OfKey:
             pass
 
     def finish(self) -> Generator[Pair]:
-        """Give what is left behind the last of the elements."""
+        """Yield what the stages hold after the last element."""
         run = self._run
         if run is None:
             return
@@ -178,7 +178,7 @@ class OfKey:
             yield from self._given(run, None)
 
     def _given(self, run: RegionRun, items: Iterator[Any] | None, stretch: Stretch | None = None) -> Generator[Pair]:
-        """Give what a pass gives, and tell where a failure was, unless it came with the elements."""
+        """Yield the results of a pass. Note where a failure was, unless it came with the elements."""
         key = self.key
         try:
             begun = run.begin(items, inf)
@@ -192,7 +192,7 @@ class OfKey:
             raise
 
     def close(self) -> None:
-        """Let go of what is held."""
+        """Drop the held elements."""
         run, self._run = self._run, None
         if run is not None:
             run.current = None  # it leads back to the run
@@ -210,12 +210,12 @@ class Named:
 
 
 Found = tuple[Any, Any, Any]
-"""The mark that tells the key of an element from others, the key, and the value that goes through the stages."""
+"""The mark that separates elements by key, the key, and the value that goes through the stages."""
 
 
 @define(eq=False)
 class Ahead:
-    """A place for the element that has been taken from the input, and not yet been given to the stages of its key."""
+    """A place for the element that was taken from the input, and not passed to the stages of its key yet."""
 
     item: Any = MISSING
 
@@ -232,7 +232,7 @@ class Stretch:
     _failure: BaseException | None = field(init=False, default=None)
 
     def next_key(self) -> Generator[Any] | None:
-        """Go on to the next key, if an element comes, and give those that follow each other and have it."""
+        """Go on to the next key, if an element comes, and yield the consecutive elements of that key."""
         if self.ahead.item is MISSING:
             for each in self.items:
                 self.mark, self.key, self.ahead.item = self.keyed(each)
@@ -258,7 +258,7 @@ class Stretch:
             raise
 
     def brought(self, error: BaseException) -> bool:
-        """Tell whether a failure came with the elements, and not from what is done with them."""
+        """Return whether a failure came with the elements, and not from what is done with them."""
         return self._failure is not None and self._failure in (error, error.__cause__)
 
 
@@ -276,7 +276,7 @@ class Grouping(Transform[Any, Pair], ABC):
 
     @abstractmethod
     def turned_to(self, mark: Any, key: Any) -> Generator[Pair, None, OfKey]:
-        """Give what is left of another key, if that has ended here, and return the run of this one."""
+        """Yield the rest of another key that has ended here, and return the run of this key."""
 
     def apply(self, items: Iterator[Any]) -> Generator[Pair]:
         """Run a stretch, key after key."""
@@ -292,7 +292,7 @@ class Grouping(Transform[Any, Pair], ABC):
 
 @define(eq=False)
 class OneByOne(Grouping, ABC):
-    """The key at hand, where one key ends before another begins."""
+    """The current key, if one key ends before another begins."""
 
     mark: Any = field(init=False, default=MISSING)
     run: OfKey | None = field(init=False, default=None)
@@ -303,7 +303,7 @@ class OneByOne(Grouping, ABC):
         """Return the run of a key that begins."""
 
     def turned_to(self, mark: Any, key: Any) -> Generator[Pair, None, OfKey]:
-        """Give what is left of the key before, and begin this one, unless it goes on."""
+        """Yield the rest of the key before, and begin this key, unless it goes on."""
         run = self.run
         if run is None or mark != self.mark:
             yield from self.finish()
@@ -311,18 +311,18 @@ class OneByOne(Grouping, ABC):
         return run
 
     def finish(self) -> Iterable[Pair]:
-        """Give what the stages of the last key still hold."""
+        """Yield what the stages of the last key still hold."""
         if self.run is not None:
             yield from self.run.finish()
             self.close()
 
     @property
     def pending(self) -> bool:
-        """Tell whether the key at hand still has something, or the next has come."""
+        """Return whether the current key still has elements, or the next one has come."""
         return self.ahead.item is not MISSING or (self.run is not None and self.run.pending)
 
     def close(self) -> None:
-        """Let go of what the stages hold."""
+        """Drop what the stages hold."""
         run, self.run = self.run, None
         if run is not None:
             run.close()
@@ -367,7 +367,7 @@ class ByKey(Grouping):
         yield  # it is a generator, as the other one is
 
     def finish(self) -> Iterable[Pair]:
-        """Give what the stages of each key still hold, in the order in which the keys came."""
+        """Yield what the stages of each key still hold, in the order in which the keys came."""
         while self.runs:
             mark, run = next(iter(self.runs.items()))
             yield from run.finish()
@@ -376,11 +376,11 @@ class ByKey(Grouping):
 
     @property
     def pending(self) -> bool:
-        """Tell whether some key still has something."""
+        """Return whether some key still has something."""
         return self.ahead.item is not MISSING or any(run.pending for run in self.runs.values())
 
     def close(self) -> None:
-        """Let go of what the stages hold."""
+        """Drop what the stages hold."""
         runs = list(self.runs.values())
         self.runs.clear()
         raise_all(close_all([run.close for run in runs]))

@@ -71,7 +71,7 @@ class Group(Substream):
 
 @define(eq=False)
 class Grouping(Parting):
-    """Gives each element to the group of its key.
+    """Passes each element to the group of its key.
 
     No more than the prefetch is on its way or kept, of all groups together.
     """
@@ -80,21 +80,21 @@ class Grouping(Parting):
     _groups: dict[Hashable, Group] = field(init=False, factory=dict[Hashable, Group])
     """Those that still get elements, `max_groups` at most."""
     _unasked: deque[Group] = field(init=False, factory=deque[Group])  # bounded by the groups
-    """Those that nobody has asked for yet."""
+    """The groups that have not been requested yet."""
     _arrived: deque[list[Any]] = field(init=False, factory=deque[list[Any]])  # bounded by the prefetch
     _refill: int = field(init=False, default=Factory(lambda self: refill_after(self.by.ahead), takes_self=True))
-    """How many are consumed before as many are asked for again."""
+    """The number of elements that are consumed before the same number is requested again."""
     _outstanding: int = field(init=False, default=0)
     _kept: int = field(init=False, default=0)
     """Elements that the groups keep."""
     _read: int = field(init=False, default=0)
-    """How many of those that still get elements are read."""
+    """The number of open groups with a reader."""
     _fed: dict[Group, None] = field(init=False, factory=dict[Group, None])  # bounded by the groups
-    """Those that are read and may not wait for elements; those that do are taken out when somebody asks."""
+    """The groups that are read and may not wait for elements. Those that do are removed at the next check."""
     _seen: int = field(init=False, default=0)
     _failed: bool = field(init=False, default=False)
     _timer: Timer = field(init=False)
-    """Runs while nothing moves, and nothing can unless somebody reads a group that is not being read."""
+    """Runs while nothing moves, and nothing can move unless an unread group is read."""
 
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
@@ -109,7 +109,7 @@ class Grouping(Parting):
     # -- the Subscription of the region
 
     def cancel(self) -> None:
-        """Leave the groups to their readers, and drop the groups that nobody has asked for."""
+        """Leave the groups to their readers, and drop the groups that were not requested."""
         unasked, self._unasked = self._unasked, deque()
         for group in unasked:
             self.release(group)
@@ -117,7 +117,7 @@ class Grouping(Parting):
         super().cancel()
 
     def cut(self) -> None:
-        """Have nothing to do with the flow any more, nor with what has come of it."""
+        """Disconnect from the flow and its elements."""
         self._timer.cancel()
         super().cut()
         self._groups.clear()
@@ -129,17 +129,17 @@ class Grouping(Parting):
     # -- the Owner of the flow
 
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
-        """Take elements, to be given to their groups."""
+        """Take elements for the groups."""
         self._outstanding -= len(items)
         self._arrived.append(items)
         self.go()
 
     def on_end(self, inner: Inner) -> None:
-        """See to the end, behind the elements."""
+        """Handle the end, after the elements."""
         self.go()
 
     def step(self) -> bool:
-        """Give elements to their groups, or emit groups; with nothing of that to do, ask for more or end."""
+        """Pass elements to their groups, or emit groups. Else request more or end."""
         if self._failed:
             return False
         if self._arrived:
@@ -157,7 +157,7 @@ class Grouping(Parting):
     # -- elements and groups
 
     def _distribute(self, items: list[Any]) -> None:
-        """Give elements to their groups, those before a failure too."""
+        """Pass elements to their groups, those before a failure too."""
         chunks: dict[Hashable, list[Any]] = {}
         failure = self._sort_in_time(items, chunks)
         for each, chunk in chunks.items():
@@ -239,7 +239,7 @@ class Grouping(Parting):
             self._timer.start(self.by.stall_after)
 
     def _is_stuck(self) -> bool:
-        """Tell whether somebody waits, for elements or for a group, where nothing can come before an unread group is read."""
+        """Return whether a subscriber waits for elements that can't come before an unread group is read."""
         while self._fed:
             group, _ = self._fed.popitem()
             if not group.starves:
@@ -264,7 +264,7 @@ class Grouping(Parting):
             self.go()
 
     def on_starving(self, substream: Substream) -> None:
-        """See whether this reader waits in vain."""
+        """Check whether this reader waits in vain."""
         if not self._outstanding:
             self.later()
 
@@ -280,7 +280,7 @@ class Grouping(Parting):
             self.go()
 
     def release(self, substream: Substream) -> None:
-        """Give a group no more elements."""
+        """Pass no more elements to a group."""
         assert isinstance(substream, Group)
         self._groups.pop(substream.key, None)
         self._kept -= len(substream.kept)
@@ -304,7 +304,7 @@ class Grouping(Parting):
             super().complete()
 
     def _fail(self, error: BaseException) -> None:
-        """Fail the groups, and then the whole. Nobody is to come any more for those that were not asked for."""
+        """Fail the groups, and then the whole flow. Groups that were not requested can't be read any more."""
         self._failed = True
         unasked, self._unasked = self._unasked, deque()
         for group in unasked:

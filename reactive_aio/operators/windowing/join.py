@@ -24,7 +24,7 @@ NAMES: Final = ("right", "left")
 HOWS: Final = ("inner", "left", "outer")
 
 Sided = tuple[int, Any]
-"""An element, behind the side that it belongs to."""
+"""An element, after the side that it belongs to."""
 
 
 @frozen
@@ -56,7 +56,7 @@ class OnSide(Stage[Any, Sided]):
 
 @frozen
 class KeyOfSide:
-    """The function that gives the key of an element, whatever its side."""
+    """The function of an element's key, whatever its side."""
 
     right: Callable[[Any], Any]
     left: Callable[[Any], Any]
@@ -75,7 +75,7 @@ class PlaceOfSide:
     left: Callable[[Any], Any] | None
 
     def __call__(self, item: Sided) -> Any:
-        """Give the side, and the place within it."""
+        """Return the side, and the place within it."""
         side, element = item
         order_by = self.left if side == LEFT else self.right
         return (side,) if order_by is None else (side, order_by(element))
@@ -83,7 +83,7 @@ class PlaceOfSide:
 
 @frozen
 class JoinOfKey(Stage[Sided, Pair]):
-    """Joins the elements of one key, behind the operators of each side."""
+    """Joins the elements of one key, after the operators of each side."""
 
     right: Steps
     left: Steps
@@ -97,11 +97,11 @@ class JoinOfKey(Stage[Sided, Pair]):
 
     @property
     def arguments(self) -> str:
-        """How they are joined."""
+        """The kind of join."""
         return f"how={self.how!r}"
 
     def transform(self) -> Transform[Sided, Pair]:
-        """Give room for the elements of the right side."""
+        """Return room for the elements of the right side."""
         return Joining(self)
 
 
@@ -146,7 +146,7 @@ class JoinByKey(GroupByKey):
         return self.sides[RIGHT].in_no_order or self.sides[LEFT].in_no_order
 
     def transform(self) -> Transform[Any, Pair]:
-        """Give room for the state of each key.
+        """Return room for the state of each key.
 
         Here the elements of a side are sorted, where they are to be, by its first operator.
         """
@@ -167,7 +167,7 @@ class BySide(OneByOne):
 
     @property
     def keyed(self) -> Callable[[Any], Found]:
-        """Tell the side of an element."""
+        """Return a function for the side and key of an element."""
         return _looked_at
 
     def begun(self, key: Any) -> OfKey:
@@ -186,13 +186,13 @@ class Joining(Transform[Sided, Pair]):
     met: bool = field(init=False, default=False)
     """Whether an element of the left side has come."""
     left: int = field(init=False, default=0)
-    """How many pairs are still to come of the left element at hand."""
+    """The number of pairs that are still to come for the current left element."""
 
     def __attrs_post_init__(self) -> None:
         self.sides = BySide(self.stage.right, self.stage.left)
 
     def apply(self, items: Iterator[Sided]) -> Generator[Pair]:
-        """Hold the right ones, and give each left one with all of them."""
+        """Hold the right elements, and emit each left one with all of them."""
         return self._joined(self.sides.apply(items))
 
     def _joined(self, pairs: Iterable[Pair]) -> Generator[Pair]:
@@ -215,7 +215,7 @@ class Joining(Transform[Sided, Pair]):
                 held.append(element)
 
     def finish(self) -> Iterable[Pair]:
-        """Give what the operators still hold, and the right ones that have met nobody, where these are wanted."""
+        """Yield what the operators still hold, and the right elements without a partner if these are wanted."""
         yield from self._joined(self.sides.finish())
         while self.unmet:
             yield None, self.held.popleft()
@@ -223,21 +223,21 @@ class Joining(Transform[Sided, Pair]):
 
     @property
     def unmet(self) -> bool:
-        """Whether right ones are to be given by themselves, once the left side has ended."""
+        """Whether right elements are still to be emitted alone, once the left side has ended."""
         return self.stage.how == "outer" and not self.met and bool(self.held)
 
     @property
     def pending(self) -> bool:
-        """Tell whether something would still come."""
+        """Return whether something would still come."""
         return self.owing or self.sides.pending or self.unmet
 
     @property
     def owing(self) -> bool:
-        """Tell whether the element at hand has not met all of its partners."""
+        """Return whether the current element has not met all of its partners."""
         return self.left > 0
 
     def close(self) -> None:
-        """Let go of what is held. The hook hears of what nobody has had."""
+        """Drop the held elements. The hook gets those that were not emitted."""
         held, self.held = self.held, deque()
         if not self.met:  # the others have been given
             discard(held)

@@ -46,7 +46,7 @@ class Instant:
 
 
 def hashed(key: Any) -> Any:
-    """Give a key that is found again in a dict wherever it is equal.
+    """Return a key for a dict. Equal keys are the same key there.
 
     >>> hashed(float("nan")) is hashed(float("nan"))
     True
@@ -65,7 +65,7 @@ def hashed(key: Any) -> Any:
 
 
 def in_bytes(key: Any) -> bytes:
-    """Give the bytes of a key, by which it is compared; raises TypeError for what is no scalar and no tuple of scalars.
+    """Return the bytes to compare a key by. Raise TypeError unless it is a scalar or a tuple of scalars.
 
     >>> in_bytes(1) == in_bytes(True) == in_bytes(1.0), in_bytes(-2) < in_bytes(-1.5) < in_bytes(10)
     (True, True)
@@ -111,7 +111,7 @@ def _decimal(key: Decimal) -> bytes:
 
 
 def _number(negative: bool, digits: str, exponent: int) -> bytes:
-    """Write what is in sign, digits and the power of ten of the first of these: the same for all types of numbers."""
+    """Write a number as sign, digits and power of ten: the same for all types of numbers."""
     digits = digits.rstrip("0")
     if not digits:
         return NUMBER + b"\x01"
@@ -130,7 +130,7 @@ def _shown(key: datetime) -> timedelta:
 
 
 def _instant(key: datetime) -> timedelta | None:
-    """Give the time since the first day for what has an offset."""
+    """Return the time since the first day for a time with an offset, else None."""
     offset = key.utcoffset()
     return None if offset is None else _shown(key) - offset
 

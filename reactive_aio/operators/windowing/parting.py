@@ -13,12 +13,12 @@ from ...errors import SourceCancelledError
 from .substream import Substream
 
 TURNS: Final = 8
-"""Turns of the event loop that are more than it takes until somebody acts on what was signalled."""
+"""More turns of the event loop than a reader needs to act on a signal."""
 
 
 @define(eq=False)
 class Parting(Gathering):
-    """Reads one flow for an audience: the region, which is given the substreams, and the substreams that get elements.
+    """Reads one flow for an audience: the region, which gets the substreams, and the substreams that get elements.
 
     When the region is cancelled, substreams that are being read go on. The last one to leave has the flow cancelled.
     """
@@ -32,35 +32,35 @@ class Parting(Gathering):
         self.audience.join(self)
 
     def cut(self) -> None:
-        """Have nothing to do with the flow any more."""
+        """Disconnect from the flow."""
         self.remove(self.upstream)
 
     def cancel(self) -> None:
-        """Leave the substreams to those who read them; who was given one just now has the time to begin."""
+        """Leave the substreams to their readers. The reader of a new substream has the time to begin."""
         self.over = True
         self.audience.leave(self)
         if not self.audience.over and self.unread():
             self.soon(self._give_up)
 
     def _give_up(self) -> None:
-        """Leave the substreams that nobody reads."""
+        """Leave the substreams without a reader."""
         for each in self.unread():
             self.release(each)
             each.end(SourceCancelledError(f"{self.inlet.where} was cancelled before anybody read the {each.title}"))
 
     def unread(self) -> list[Substream]:
-        """Give the substreams that are there and that nobody reads."""
+        """Return the substreams that nobody reads."""
         return [each for each in self.audience.members if isinstance(each, Substream) and each.reading is None]
 
     def release(self, substream: Substream) -> None:
-        """Give a substream no more elements."""
+        """Pass a substream no more elements."""
         substream.owner = None
         self.audience.leave(substream)
 
     # -- the end
 
     def close(self, error: BaseException | None) -> None:
-        """End all who listen: the substreams, behind what they keep, and then the region if it still listens."""
+        """End all listeners: the substreams, after their kept elements, and then the region if it still listens."""
         self.cut()
         told = [each for each in self.audience.members if isinstance(each, Substream)]
         unheard = [] if any(each.reading is not None for each in told) else told
@@ -71,17 +71,17 @@ class Parting(Gathering):
             self.soon(partial(self._fail_too, error, unheard), TURNS if told else 0)
 
     def end(self, error: BaseException | None) -> None:
-        """Nothing: the region hears of the end behind the substreams."""
+        """Nothing: the region gets the end after the substreams."""
 
     def _fail_too(self, error: BaseException, unheard: list[Substream]) -> None:
-        """Fail, unless a reader has heard of the failure by a substream, and has left; where nobody has, tell the hook."""
+        """Fail, unless a reader has got the failure by a substream, and has left. If none has, call the hook."""
         if not self.over:
             self.fail(error)
         elif unheard and not any(each.opened for each in unheard):
             self.inlet.dropped(error)
 
     def soon(self, call: Callable[[], None], turns: int = TURNS) -> None:
-        """Call when those who have just been given a substream, or have just heard of its failure, have had the time to act on it.
+        """Call something when the readers of a new substream, or of its failure, have had the time to act on it.
 
         One who is given a substream by an ``async for`` subscribes to it a few turns later, when the substreams may have been
         cancelled because it was the last one wanted. And a reader that receives a failure from a substream most often
@@ -95,7 +95,7 @@ class Parting(Gathering):
     # -- what the substreams say
 
     def on_opened(self, substream: Substream) -> None:
-        """Take note that somebody has begun to read a substream."""
+        """Note that a substream has got a reader."""
 
     def on_taken(self, substream: Substream, n: int) -> None:
         """Take note that elements of a substream are about to go to its reader."""
@@ -104,5 +104,5 @@ class Parting(Gathering):
         """Take note that the reader of a substream wants elements, and none are kept."""
 
     def on_left(self, substream: Substream, kept: int) -> None:
-        """Take note that a reader has cancelled, when so many elements were kept for it."""
+        """Note that a reader has cancelled, when ``kept`` elements were kept for it."""
         self.audience.leave(substream)

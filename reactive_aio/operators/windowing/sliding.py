@@ -1,4 +1,4 @@
-"""The stage that gives lists that overlap."""
+"""The stage that emits overlapping lists."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Sliding(Stage[T, list[T]]):
     needs_whole_stream = True
 
     def transform(self) -> Transform[T, list[T]]:
-        """Give an empty window."""
+        """Return an empty window."""
         return SlidingOn[T](self.size, self.step, self.size)
 
 
@@ -35,9 +35,9 @@ class SlidingOn(Transform[T, list[T]]):
     size: int
     step: int
     left: int
-    """How many elements are missing to the next list."""
+    """The number of elements missing for the next list."""
     fresh: int = field(init=False)
-    """How many elements of the next list have been in none before."""
+    """The number of elements of the next list that have been in none before."""
     held: deque[T] = field(init=False)
 
     template: ClassVar[Template | None] = Template("""
@@ -57,15 +57,15 @@ class SlidingOn(Transform[T, list[T]]):
 
     @property
     def most(self) -> int:
-        """How many elements of a list, but the first one, have been in none before."""
+        """The number of elements of a list, but the first one, that have been in none before."""
         return min(self.size, self.step)
 
     def demand(self, n: int) -> int:
-        """Ask for what the wanted lists take."""
+        """Request as many elements as the requested lists need."""
         return bounded(self.left + (n - 1) * self.step) if n else 0
 
     def close(self) -> None:
-        """Let go of what was in no list."""
+        """Drop elements that were in no list."""
         waiting = self.fresh - self.left
         if waiting > 0:
             discard(list(self.held)[-waiting:])

@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @define(eq=False)
 class Substream(ABC):
-    """One of the listeners of a flow: keeps its elements, as many as its owner lets it, until they are wanted; read once.
+    """A listener of a flow, which is read once. It keeps as many elements as its owner permits, until there is demand.
 
     All state is confined to the loop of the operator until it has ended, and then to that of its reader. Elements that
     are kept when nobody can come to read them any more go to ``hooks.discard``.
@@ -39,7 +39,7 @@ class Substream(ABC):
     context: Context
     """Of the subscriber of the operator."""
     owner: Parting | None
-    """The parting that still gives it elements."""
+    """The parting that still passes elements to it."""
     kept: deque[Any] = field(init=False, factory=deque[Any])  # bounded by the owner
     ended: bool = field(init=False, default=False)
     error: BaseException | None = field(init=False, default=None)
@@ -55,11 +55,11 @@ class Substream(ABC):
 
     @property
     def starves(self) -> bool:
-        """Whether somebody reads it and waits for elements."""
+        """Whether it has a reader that waits for elements."""
         return self.reading is not None and self.reading.demand > 0 and not self.kept
 
     def add(self, items: list[Any]) -> None:
-        """Take elements, a list of its own; those of a substream that its reader has left go to the hook."""
+        """Take elements, in a list of its own. If its reader has left, they go to the hook."""
         if self.reading is not None:
             self.reading.add(items)
         elif self.opened:
@@ -68,7 +68,7 @@ class Substream(ABC):
             self.kept.extend(items)
 
     def end(self, error: BaseException | None) -> None:
-        """End it, behind what is kept."""
+        """End it, after the kept elements."""
         reading = self.reading
         self.error, self.owner = error, None
         self.ended = True  # at last: from here on another thread may begin to read it
@@ -76,7 +76,7 @@ class Substream(ABC):
             reading.end()
 
     def drop(self) -> None:
-        """Let go of what is kept."""
+        """Drop the kept elements."""
         kept, self.kept = self.kept, deque()
         discard(kept)
 
@@ -87,14 +87,14 @@ class Substream(ABC):
 
 @define(eq=False)
 class Reading(Drain):
-    """Gives the elements of a substream to the region that reads it; the Subscription of that region."""
+    """Passes the elements of a substream to the region that reads it. It is the Subscription of that region."""
 
     substream: Substream
     demand: int = field(init=False, default=0)
     over: bool = field(init=False, default=False)
 
     def request(self, n: int) -> None:
-        """Note what is wanted, and see to it in an event."""
+        """Note the demand, and serve it in an event."""
         substream = self.substream
         self.demand = add_demand(self.demand, n)
         if substream.kept or substream.ended:
@@ -103,7 +103,7 @@ class Reading(Drain):
             substream.owner.on_starving(substream)
 
     def add(self, items: list[Any]) -> None:
-        """Give elements as they come, where all are wanted and none are before them; else keep them."""
+        """Pass elements on if all are wanted and none wait before them. Else keep them."""
         kept = self.substream.kept
         if kept or self.demand < len(items) or not self.idle:
             kept.extend(items)
@@ -112,14 +112,14 @@ class Reading(Drain):
         self.work(lambda: self._give(items))
 
     def end(self) -> None:
-        """End now, where nothing is kept; else behind that."""
+        """End now if nothing is kept, else after the kept elements."""
         if self.substream.kept or not self.idle:
             self.go()
         else:
             self.work(self._finish)
 
     def cancel(self) -> None:
-        """Leave: what is kept goes to the hook, as does what is still to come."""
+        """Leave. Kept and later elements go to the hook."""
         if not self.over:
             self._close()
             substream, kept = self.substream, len(self.substream.kept)
@@ -129,7 +129,7 @@ class Reading(Drain):
                 owner.on_left(substream, kept)
 
     def step(self) -> bool:
-        """Give what is kept, as far as it is wanted; behind it the end."""
+        """Pass on the kept elements, as far as there is demand, and then the end."""
         substream = self.substream
         if self.over:
             return False
@@ -164,7 +164,7 @@ class Reading(Drain):
             self.inlet.on_error(error)
 
     def _close(self) -> BaseException | None:
-        """Be over; give the failure, which by its traceback may lead back to here."""
+        """End, and return the failure, whose traceback may lead back to here."""
         substream = self.substream
         error, substream.error = substream.error, None
         self.over, substream.reading = True, None
@@ -205,11 +205,11 @@ class _Home:
 
     @property
     def name(self) -> str:
-        """How plans show the place."""
+        """The name of the place in plans."""
         return "the loop of its operator"
 
     def is_here(self) -> bool:
-        """Tell whether the substream can be read on the running event loop."""
+        """Return whether the substream can be read on the running event loop."""
         if self.substream.ended:
             return True
         try:
@@ -218,7 +218,7 @@ class _Home:
             return False
 
     def attach(self, lost: Callable[[BaseException], None]) -> Attachment:
-        """Give the loop; only from another one does it have to be looked after."""
+        """Return the attachment to the loop. Only an attachment from another loop needs care."""
         return Staying(get_running_loop()) if self.is_here() else LoopScheduler(self.target).attach(lost)
 
 

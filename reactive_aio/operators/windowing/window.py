@@ -1,4 +1,4 @@
-"""The operator that parts a flow into windows of so many elements, each a flow of its own."""
+"""The operator that divides a flow into windows of ``size`` elements, each a flow of its own."""
 
 from __future__ import annotations
 
@@ -60,23 +60,23 @@ class OneWindow(Substream):
 
 @define(eq=False)
 class Windows(Parting):
-    """Gives the elements of a flow to one window after another. A window is emitted with its first element."""
+    """Passes the elements of a flow to one window after another. A window is emitted with its first element."""
 
     size: int
     origin: Origin
     _window: Substream | None = field(init=False, default=None)
     """The window that is not full yet."""
     _room: int = field(init=False, default=0)
-    """How many elements it still takes."""
+    """The number of elements that it still takes."""
     _opened: int = field(init=False, default=0)
 
     def request(self, n: int) -> None:
-        """Ask for the elements of so many windows."""
+        """Request the elements of ``n`` windows."""
         self.want(n)
         self.upstream.request(bounded(n * self.size))
 
     def cut(self) -> None:
-        """Forget the window at hand."""
+        """Forget the current window."""
         self._window = None
         super().cut()
 
@@ -85,7 +85,7 @@ class Windows(Parting):
         return False
 
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
-        """Give elements to the window at hand and to as many new ones as they fill, then emit those."""
+        """Pass elements to the current window and to the new windows that they fill. Then emit the new ones."""
         at, new = 0, list[Substream]()
         while at < len(items) and not self.audience.over:
             if self._window is None:
@@ -122,5 +122,5 @@ class Windows(Parting):
         return Flow(placed(window, self.inlet.loop, self.origin))
 
     def on_end(self, inner: Inner) -> None:
-        """End the window at hand with the flow, and then the whole."""
+        """End the current window with the flow, and then the whole flow."""
         self.close(inner.take_error())

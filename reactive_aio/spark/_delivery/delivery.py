@@ -38,7 +38,7 @@ class Partition:
     count: int = 1
     """The partitions that its task reads."""
     arrived: int = 0
-    """Elements that have arrived. A later attempt of the task goes on behind them."""
+    """Elements that have arrived. A later attempt of the task goes on after them."""
     link: Link | None = None
     size: int = 0
     """Bytes of those elements."""
@@ -47,13 +47,13 @@ class Partition:
     begun: bool = False
     """Whether its task has been running."""
     placed: bool = False
-    """Whether its task was told at which place it begins, and so is to tell how far it has come."""
+    """Whether its task got the place where it begins, and so has to report how far it has come."""
     passed: int = 0
     """Elements that have come to the stage that is done in turn."""
     seconds: float = 0
     """The time for which its task was at work, and did not wait for demand."""
     decided: bool = False
-    """Whether it needed no more, so that nothing behind it matters."""
+    """Whether it needed no more, so that later partitions do not matter."""
     ended: bool = False
     """Whether its task has said that this was all."""
     confirmed: bool = False
@@ -63,7 +63,7 @@ class Partition:
 
     @property
     def end(self) -> BaseException | None:
-        """How a partition ends that has failed or been confirmed."""
+        """The end of a partition that has failed or been confirmed."""
         if self.failure is None and (self.arrived or self.placed) and not self.ended:
             return SparkJobError(f"Spark reports that partition {self.index} is done, but its end has not arrived")
         return self.failure
@@ -73,11 +73,11 @@ class Work(Protocol):
     """The methods of the job that the delivery calls."""
 
     def run(self, partition: int) -> bool:
-        """Have a task run for a partition; False if that has to wait, until `Delivery.ask` is called."""
+        """Run a task for a partition. Return False if that has to wait, until `Delivery.ask` is called."""
         ...
 
     def gather(self, first: int, groups: Sequence[range]) -> None:
-        """Have groups of partitions, and from ``first`` on no others, read by one task each; then call `Delivery.gathered`."""
+        """Read groups of partitions, and no others from ``first`` on, by a task each. Then call `Delivery.gathered`."""
 
     def finish(self, error: BaseException | None) -> None:
         """Signal the end of the stream."""
@@ -97,22 +97,22 @@ class Delivery(ABC):
     running: dict[int, Partition] = field(init=False, factory=dict[int, Partition])
     """The partitions whose tasks are connected."""
     asked: int = field(init=False, default=0)
-    """The partitions for which a task has been asked for, in their order."""
+    """The partitions whose task has been requested, in their order."""
     last_asked: Partition | None = field(init=False, default=None)
     at_work: int = field(init=False, default=0)
-    """The tasks that have been asked for, and whose partitions are not over."""
+    """The requested tasks whose partitions are not over."""
     left: int = field(init=False, default=0)
-    """The tasks whose partitions are not over, with those that are to be asked for."""
+    """The tasks whose partitions are not over, with those to be requested."""
     gathers: bool = field(init=False, default=False)
     """Whether a task can read several partitions."""
     gathering: bool = field(init=False, default=False)
-    """Whether such tasks are being made ready, and no other is asked for."""
+    """Whether such tasks are being prepared, and no other is requested."""
     size: int = field(init=False, default=1)
     """The partitions that the next tasks read."""
     free: int = field(init=False, default=0)
     """Elements that were requested and that no task has been granted."""
     room: int = field(init=False)
-    """Bytes that no task has been allowed, and that are not those of elements which wait here or are held."""
+    """Bytes that no task has been granted, and that are not those of waiting or held elements."""
     held: Held = field(init=False, factory=Held)
     """Elements that have been delivered and not been consumed."""
     over: bool = field(init=False, default=False)
@@ -131,7 +131,7 @@ class Delivery(ABC):
 
     @property
     def leaves_some(self) -> bool:
-        """Whether a partition is not wanted to its end, so that its task may still run."""
+        """Whether a partition is not read to its end, so that its task may still run."""
         return not all(partition.over for partition in self.partitions)
 
     def request(self, n: int) -> None:
@@ -147,7 +147,7 @@ class Delivery(ABC):
                 self.make_room()
 
     def ask(self) -> None:
-        """Have the next partitions run, as far as they may."""
+        """Run the next partitions, as far as allowed."""
         while not (self.over or self.gathering) and self.asked < len(self.partitions) and self.may_ask():
             if not self.work.run(self.asked):
                 return
@@ -158,7 +158,7 @@ class Delivery(ABC):
     # -- several partitions for a task
 
     def _gather(self, partition: Partition) -> None:
-        """Have the tasks that are asked for next read as many partitions as are worth a task, by what this one took."""
+        """Let the next tasks read as many partitions as are worth a task, by the time of this one."""
         if not self.gathers or self.gathering or self.over:
             return
         left = len(self.partitions) - self.asked
@@ -182,7 +182,7 @@ class Delivery(ABC):
         self.ask()
 
     def _units(self, first: int, most: int | None = None) -> list[Partition]:
-        """Give those that tasks are asked for, from a partition on."""
+        """Return the partitions to request tasks for, from a partition on."""
         found: list[Partition] = []
         while first < len(self.partitions) and len(found) != most:
             found.append(self.partitions[first])
@@ -202,7 +202,7 @@ class Delivery(ABC):
 
     @abstractmethod
     def may_ask(self) -> bool:
-        """Tell whether the next partition may have a task now."""
+        """Return whether the next partition may have a task now."""
 
     @abstractmethod
     def take(self, partition: Partition, link: Link, frame: Frame) -> None:
@@ -214,14 +214,14 @@ class Delivery(ABC):
 
     @abstractmethod
     def grant(self) -> None:
-        """Grant what is free."""
+        """Grant the free credits."""
 
     @abstractmethod
     def make_room(self) -> None:
         """Share the bytes that are free."""
 
     def start(self, partition: Partition, link: Link) -> None:
-        """Have an attempt begin behind what has arrived."""
+        """Begin an attempt after the elements that have arrived."""
         link.start(partition.arrived, 0)
 
     # -- what the tasks say
@@ -257,7 +257,7 @@ class Delivery(ABC):
             self.settle(partition)
 
     def cleanup_failed(self, data: bytes) -> None:
-        """Pass on what a task could not let go of that was told to stop."""
+        """Pass on a failed cleanup of a stopped task."""
         self.inlet.cleanup_failed(unpack(data))
 
     def ended(self, link: Link, frame: Frame) -> None:
@@ -270,13 +270,13 @@ class Delivery(ABC):
             self._release(partition, link)
 
     def lost(self, link: Link) -> None:
-        """Let the next attempt take over. There may be none yet, or ever."""
+        """Let the next attempt take over, if there is one or will be."""
         partition = self._partition(link)
         if partition is not None:
             self._release(partition, link)
 
     def _partition(self, link: Link) -> Partition | None:
-        """Give the partition of a connection, unless it is over."""
+        """Return the partition of a connection, unless it is over."""
         if self.over or link.partition >= len(self.partitions):
             return None
         partition = self.partitions[link.partition]
@@ -315,7 +315,7 @@ class Delivery(ABC):
             self.ask()
 
     def job_failed(self, index: int, error: BaseException) -> None:
-        """Take the failure of a job, which stays behind what came before it."""
+        """Take the failure of a job, which comes after the elements before it."""
         partition = self.partitions[index]
         if not self.over and partition.failure is None:
             partition.failure = error
@@ -333,7 +333,7 @@ class Delivery(ABC):
             self.work.finish(failure)
 
     def close(self, partition: Partition) -> None:
-        """Have done with a partition."""
+        """Close a partition."""
         for each in self.partitions[partition.index : partition.index + partition.count]:
             each.over = True
         self.at_work -= 1
@@ -342,7 +342,7 @@ class Delivery(ABC):
             link.stop()  # an attempt that Spark no longer needs
 
     def grant_to(self, link: Link, n: int) -> None:
-        """Grant a task some of what is free."""
+        """Grant a task some of the free credits."""
         n = min(n, self.free)
         if n > 0:
             self.free -= n

@@ -1,4 +1,4 @@
-"""Where tasks come in: the listening socket of a region, on its event loop.
+"""The entrance of tasks: the listening socket of a region, on its event loop.
 
 A connection has to prove that it is one of ours before anything that it sends is taken for more than bytes.
 """
@@ -16,9 +16,9 @@ from ..._remote.handshake import Guard, HandshakeError
 from .._task.connecting import prepare
 
 MANNERS: Final = 10.0
-"""Seconds for a guest to prove who it is."""
+"""Seconds for a guest to prove that it knows the secret."""
 MOST_STRANGERS: Final = 512
-"""Strangers that may be there: some times as many as a listening socket brings at once, so that each guest is heard first.
+"""The most strangers: several times as many as a listening socket accepts at once, so that each guest is read first.
 
 A guest has greeted with the seal of the secret, and is no stranger. Guests are not bounded, and none is turned out for others.
 """
@@ -28,7 +28,7 @@ AGAIN: Final = 1.0
 
 @define(eq=False)
 class Guest:
-    """A connection that has not proved who it is."""
+    """A connection that has not proved that it knows the secret."""
 
     entrance: Entrance
     connection: socket.socket
@@ -70,13 +70,13 @@ class Guest:
 
 @define(eq=False)
 class Entrance:
-    """Lets in who knows the secret. All others are dropped, with nothing unpickled."""
+    """Accepts connections that know the secret. All others are closed, and nothing of theirs is unpickled."""
 
     loop: asyncio.AbstractEventLoop
     listening: socket.socket
     secret: bytes = field(repr=False)
     entered: Callable[[socket.socket, int], None]
-    """Called for each task that has proved who it is, with the number of its partition."""
+    """Called for each accepted task, with the number of its partition."""
     guests: list[Guest] = field(init=False, factory=list[Guest])
     _again: asyncio.TimerHandle | None = field(init=False, default=None)
 
@@ -86,7 +86,7 @@ class Entrance:
         self._listen()
 
     def close(self) -> None:
-        """Let nobody in any more."""
+        """Accept no connection any more."""
         if self._again is not None:
             self._again.cancel()
         self.loop.remove_reader(self.listening.fileno())

@@ -1,27 +1,27 @@
-"""How many partitions a task is to read, by how long others took."""
+"""The number of partitions for a task, by the time of others."""
 
 from __future__ import annotations
 
 from typing import Final
 
 LONG_ENOUGH: Final = 1.0
-"""Seconds of a task, beside which it is little to start it. If the task is lost, another one has to do so much again."""
+"""Seconds of a task, compared to which its start is short. If the task is lost, this much is computed again."""
 MOST: Final = 256
 """Partitions of a task."""
 MOST_GROUPS: Final = 32
 """Tasks that are made ready at a time: each takes calls into the JVM."""
 WORTH: Final = 4
-"""How many times as many, or as few, it has to be to have tasks made ready anew."""
+"""By what factor the number has to differ to prepare tasks anew."""
 
 
 def fitting(seconds: float, partitions: int, left: int, side_by_side: int) -> int:
-    """Give the partitions of the next tasks, where a task took so long for some; each of those side by side gets several."""
+    """Return the number of partitions of the next tasks, by the time of one task. Parallel tasks get several each."""
     by_time = LONG_ENOUGH * partitions / max(seconds, 1e-6)
     return max(1, int(min(by_time, MOST, left / (2 * side_by_side))))
 
 
 def worth(now: int, before: int) -> bool:
-    """Tell whether that is another size."""
+    """Return whether the new size differs enough."""
     return now >= WORTH * before or WORTH * now <= before
 
 

@@ -1,4 +1,4 @@
-"""The bytes of elements that have been delivered and that nobody has consumed."""
+"""The bytes of elements that have been delivered and not consumed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Held:
 
     size: int = field(init=False, default=0)
     _chunks: deque[tuple[int, int]] = field(init=False, factory=deque[tuple[int, int]])
-    """The elements and bytes of each; those of a chunk are held until it has been consumed whole."""
+    """The elements and bytes of each chunk. A chunk's bytes are held until it has been consumed whole."""
     _consumed: int = field(init=False, default=0)
     """Elements of the first."""
 
@@ -23,7 +23,7 @@ class Held:
         self.size += size
 
     def consume(self, count: int) -> int:
-        """Take note of elements that have been consumed, and give the bytes that are held no more."""
+        """Note consumed elements, and return the bytes that are not held any more."""
         before = self.size
         self._consumed += count
         while self._chunks and self._chunks[0][0] <= self._consumed:

@@ -22,7 +22,7 @@ class DeliveryInTurn(OrderedDelivery):
     """One partition after the other. Each begins where the one before it has ended."""
 
     _place: int = field(init=False, default=0)
-    """How many elements came, in the partitions before the one whose turn it is, to the stage that is done in turn."""
+    """The number of elements that came to the stage in turn, in the partitions before the current one."""
 
     def plan(self, slots: int) -> None:
         """Share nothing with those ahead."""
@@ -30,18 +30,18 @@ class DeliveryInTurn(OrderedDelivery):
         self._share = 0
 
     def start(self, partition: Partition, link: Link) -> None:
-        """Have an attempt begin, or wait for its turn; each attempt in the same place."""
+        """Begin an attempt, or let it wait for its turn. Each attempt begins at the same place."""
         if partition.index == self._turn:
             partition.placed = True
             link.start(partition.arrived, self._place)
 
     def take_turn(self, partition: Partition) -> None:
-        """Have the task begin that has waited for this."""
+        """Begin the task that has waited for this."""
         if partition.link is not None:
             self.start(partition, partition.link)
 
     def _next_turn(self, partition: Partition) -> None:
-        """Count on, or end where nothing behind the partition matters, since nobody knows how many were left in it."""
+        """Count on, or end if nothing after the partition matters, because its remaining elements are not counted."""
         if partition.decided:
             self.close(partition)
             self.work.finish(None)

@@ -20,7 +20,7 @@ _NUMBERS: Final = count()
 
 
 class Listener(Protocol):
-    """Who hears what the tasks say."""
+    """The receiver of the tasks' messages."""
 
     def connected(self, link: Link) -> None:
         """A task has proved that it is one of ours."""
@@ -29,10 +29,10 @@ class Listener(Protocol):
         """Elements have come."""
 
     def failed(self, link: Link, data: bytes) -> None:
-        """A partition has failed, behind what has come of it."""
+        """A partition has failed, after its elements."""
 
     def cleanup_failed(self, data: bytes) -> None:
-        """A task that was told to stop has failed to let go of what it held."""
+        """The cleanup of a stopped task has failed."""
 
     def ended(self, link: Link, frame: Frame) -> None:
         """A partition has been read to its end, or as far as it matters."""
@@ -62,12 +62,12 @@ class Link(asyncio.Protocol):
         self.number = next(_NUMBERS)
         """Which of all there were it is."""
         self._deadline = asyncio.get_running_loop().call_later(MANNERS, self.drop)
-        """When it is to have proved who it is."""
+        """The time limit of its proof."""
         links.add(self)
 
     @property
     def is_stranger(self) -> bool:
-        """Whether it has not greeted as one who knows the secret, and may still."""
+        """Whether it has not greeted with the seal of the secret, and may still."""
         return not (self._guard.known or self._dropped)
 
     def connection_made(self, transport: BaseTransport) -> None:
@@ -79,14 +79,14 @@ class Link(asyncio.Protocol):
         prepare(transport.get_extra_info("socket"))
 
     def data_received(self, data: bytes) -> None:
-        """Take what has arrived."""
+        """Take the arrived bytes."""
         if not self._known:
             data = self._introduced(data)
         for frame in self._decoder.feed(data):
             self._heard(frame)
 
     def _introduced(self, data: bytes) -> bytes:
-        """Take the handshake, and give what has come behind it."""
+        """Take the handshake, and return the bytes after it."""
         while data and not self._guard.through and not self._dropped:
             count = self._guard.wants
             try:
@@ -130,7 +130,7 @@ class Link(asyncio.Protocol):
         self._gone()
 
     def start(self, skip: int, place: int) -> None:
-        """Have the task begin, behind the elements that an earlier attempt has sent, and at a place in the whole."""
+        """Begin the task, after the elements that an earlier attempt has sent, and at a place in the whole."""
         self._say(Frame(CHUNK, self.partition, place=place, detail=skip))
 
     def grant(self, n: int) -> None:
@@ -139,12 +139,12 @@ class Link(asyncio.Protocol):
         self._say(Frame(CREDIT, self.partition, n))
 
     def allow(self, size: int) -> None:
-        """Let the task send as many more bytes, and a chunk beyond."""
+        """Let the task send ``n`` more bytes, and a chunk beyond."""
         self.room += size
         self._say(Frame(CREDIT, self.partition, 0, detail=size))
 
     def stop(self) -> None:
-        """Tell the task that it is done, or that nobody listens any more. It then hangs up."""
+        """Stop the task, because it is done or its reader has gone. The task then hangs up."""
         self._stopped = True
         if self._known:
             self._say(Frame(STOP, self.partition))

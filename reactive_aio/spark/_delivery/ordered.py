@@ -54,7 +54,7 @@ class OrderedDelivery(Delivery):
         return before is None or before.begun or before.confirmed
 
     def _those_ahead(self) -> list[Partition]:
-        """Give those that may run beside the one whose turn it is."""
+        """Return the partitions that may run beside the one whose turn it is."""
         return self._units(self._turn, 1 + self._ahead)[1:]
 
     def take(self, partition: Partition, link: Link, frame: Frame) -> None:
@@ -96,7 +96,7 @@ class OrderedDelivery(Delivery):
         """Note that it is the turn of a partition, before it is granted anything."""
 
     def grant(self) -> None:
-        """Grant their shares to those ahead, the rest to the partition whose turn it is.
+        """Grant their shares to the partitions ahead, and the rest to the current one.
 
         The shares of those whose tasks are still to connect are kept for them. Otherwise the one whose turn it is would
         have it all by then, and they would begin when it ends.
@@ -114,7 +114,7 @@ class OrderedDelivery(Delivery):
         self.make_room()
 
     def make_room(self) -> None:
-        """Allow those ahead a share of an eighth of the bytes, and the partition whose turn it is the rest."""
+        """Grant the partitions ahead a share of an eighth of the bytes, and the current one the rest."""
         kept = 0
         share = (self.most_bytes >> 3) // max(1, self._ahead)
         for partition in self._those_ahead():

@@ -32,11 +32,11 @@ class Slots:
     seats: WeakSet[Seat] = field(init=False, factory=WeakSet["Seat"])
 
     def spare(self) -> bool:
-        """Tell whether a flow may take more than one."""
+        """Return whether a flow may take more than one."""
         return self.total - sum(max(seat.held, 1) for seat in self.seats) > 1
 
     def first(self) -> Seat | None:
-        """Give the flow to have the next one: of those that were refused the one with the fewest, for the longest."""
+        """Return the flow that gets the next slot: the refused flow with the fewest slots, then the oldest."""
         refused = [seat for seat in self.seats if seat.refused]
         return min(refused, key=lambda seat: (seat.held, seat.refused), default=None)
 
@@ -57,7 +57,7 @@ class Seat:
 
     @staticmethod
     def at(cluster: Hashable, wake: Callable[[], None]) -> Seat:
-        """Have a slot left for a new subscription."""
+        """Reserve a slot for a new subscription."""
         with _LOCK:
             slots = _CLUSTERS.setdefault(cluster, Slots())
             seat = Seat(wake, slots)
@@ -79,7 +79,7 @@ class Seat:
         return taken
 
     def decline(self) -> None:
-        """Want no more than is held: those who were refused as well are not to wait for this one."""
+        """Request no more slots, so that other refused flows do not wait for this one."""
         if self.refused:
             with _LOCK:
                 self.refused = 0

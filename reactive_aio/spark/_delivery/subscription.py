@@ -42,7 +42,7 @@ class SparkSubscription:
     _before: Preparing = field(init=False)
     _links: set[Link] = field(init=False, factory=set[Link])
     _requested: int = field(init=False, default=0)
-    """Elements that were requested, and that the tasks have not been told of."""
+    """Elements that were requested, and whose credits the tasks have not got yet."""
     _prepared: Prepared | None = field(init=False, default=None)
     _changed: asyncio.Event = field(init=False, factory=asyncio.Event)
     _ended: bool = field(init=False, default=False)
@@ -70,7 +70,7 @@ class SparkSubscription:
     # -- the Subscription of the region
 
     def tasks(self) -> TasksSnapshot:
-        """Tell how far the tasks have come. There is one for each partition, and others may come before those."""
+        """Return how far the tasks are. There is one for each partition, and others may run before those."""
         partitions = self._delivery.partitions
         if any(each.begun or each.confirmed for each in partitions):
             self._before.end()
@@ -83,7 +83,7 @@ class SparkSubscription:
         self._changed.set()
 
     def request(self, n: int) -> None:
-        """Take note of what has been consumed, and let the tasks send more when it is three quarters of the prefetch."""
+        """Note consumed elements, and let the tasks send more when they are three quarters of the prefetch."""
         self._delivery.consumed(n)
         self._requested += n
         if self._requested >= refill_after(self.source.ahead):
@@ -99,14 +99,14 @@ class SparkSubscription:
     # -- what the delivery asks for
 
     def run(self, partition: int) -> bool:
-        """Have a task run for a partition, if a slot may be taken for it."""
+        """Run a task for a partition, if a slot is free for it."""
         if not self._seat.take():
             return False
         self._job.run(partition)
         return True
 
     def gather(self, first: int, groups: Sequence[Group]) -> None:
-        """Have groups of partitions read by one task each."""
+        """Read groups of partitions by one task each."""
         self._job.gather(first, groups, self._delivery.gathered)
 
     def _offered(self, _: None) -> None:
@@ -138,7 +138,7 @@ class SparkSubscription:
     # -- what the job tells
 
     def prepared(self, prepared: Prepared) -> None:
-        """Have the connections accepted."""
+        """Accept connections."""
         self._prepared = prepared
         self._before.prepared = True
         self._changed.set()
@@ -159,7 +159,7 @@ class SparkSubscription:
         self._delivery.job_failed(partition, error)
 
     def threads_ended(self) -> None:
-        """Have the rest cleaned up."""
+        """Clean up the rest."""
         self._seat.leave()
         self._ended = True
         self._changed.set()

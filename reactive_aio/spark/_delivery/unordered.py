@@ -1,4 +1,4 @@
-"""Delivery as it comes: all partitions that run deliver side by side.
+"""Delivery without order: all running partitions deliver at the same time.
 
 Each task may have a *window* of elements outstanding, refilled from what is free when half of it has been
 used. The windows of all tasks but one are at most the quarter that the region keeps in reserve before it
@@ -43,7 +43,7 @@ class UnorderedDelivery(Delivery):
         return self._width
 
     def may_ask(self) -> bool:
-        """Let as many run as there may be slots for: any of them goes on while the others wait."""
+        """Run one for each slot that there may be: any of them goes on while the others wait."""
         return self.at_work < self._width
 
     def take(self, partition: Partition, link: Link, frame: Frame) -> None:

@@ -11,14 +11,14 @@ from ...errors import SchemaMismatchError
 
 
 def are_batches(items: Sequence[Any]) -> bool:
-    """Tell whether all elements are batches."""
+    """Return whether all elements are batches."""
     import pyarrow as pa
 
     return all(isinstance(item, pa.RecordBatch) for item in items)
 
 
 def with_columns(schema: Any, items: Sequence[Any], first: int) -> Iterator[Any]:
-    """Give each batch with the columns of the schema, chosen by their names.
+    """Yield each batch with the columns of the schema, chosen by their names.
 
     The first element has the index ``first``.
     """
@@ -52,7 +52,7 @@ def _column(batch: Any, field: Any, at: int) -> Any:
 
 
 def _alike(one: Any, other: Any) -> bool:
-    """Tell whether two types have the same values: texts laid out in two ways, times in two zones, decimals of other digits."""
+    """Return whether two types have the same values, such as two layouts of text or times in two zones."""
     import pyarrow as pa
 
     types: Any = pa.types

@@ -1,4 +1,4 @@
-"""Stages that Spark runs by a method of its frames, where that gives what the stage gives.
+"""Stages that Spark runs by a method of its frames, if that has the same result.
 
 It is so only where nobody relies on an order (``ordered=False``). Else the first n rows are those of the first partitions, and
 Spark gives any: it brings rows together as they come over the network.
@@ -23,12 +23,12 @@ that come twice when clocks are set back Python sees one."""
 
 
 def whatever_the_order(step: Placed[Any]) -> bool:
-    """Tell whether a step means any n elements, or all but any n, of elements in no order."""
+    """Return whether a step means any n elements, or all but any n, of elements in no order."""
     return isinstance(step.operator, (Take, Skip))
 
 
 def told_apart(step: Placed[Any], source: FromSpark) -> bool:
-    """Tell whether a step leaves out rows that equal others, and Spark finds the same rows equal; asks for the schema."""
+    """Return whether a step drops duplicate rows, and Spark finds the same rows equal. Asks for the schema."""
     operator: Any = step.operator
     if not isinstance(step.operator, Distinct) or operator.key is not None or operator.evict:
         return False
@@ -40,7 +40,7 @@ def told_apart(step: Placed[Any], source: FromSpark) -> bool:
 
 
 def applied(frame: Any, steps: Iterable[Placed[Any]]) -> Any:
-    """Give a frame with steps done by Spark."""
+    """Return a frame with steps done by Spark."""
     for step in steps:
         operator: Any = step.operator
         if isinstance(operator, Take):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def to_frame(flow: FlowLike, schema: Schema) -> Any:
-    """Give the frame. The arguments are those of ``Flow.to_frame``."""
+    """Return the frame. The arguments are those of ``Flow.to_frame``."""
     check_schema("to_frame", schema)
     parts = parts_of("to_frame", flow)
     session = session_of(parts.sources[0])
@@ -42,7 +42,7 @@ def to_frame(flow: FlowLike, schema: Schema) -> Any:
 
 
 def to_rdd(flow: FlowLike) -> Any:
-    """Give the RDD of ``Flow.to_rdd``."""
+    """Return the RDD of ``Flow.to_rdd``."""
     parts = parts_of("to_rdd", flow)
     if is_connect(parts.sources[0].data):
         raise UnsupportedOnSparkError("to_rdd() needs a classic session: Spark Connect has no RDDs. Use to_frame()")
@@ -53,7 +53,7 @@ def to_rdd(flow: FlowLike) -> Any:
 
 
 def _sources(parts: Parts) -> list[FromSpark]:
-    """Give the sources, with what Spark does with their rows before any function has them."""
+    """Return the sources, with the steps that Spark does before any function of the user."""
     if not parts.before:
         return list(parts.sources)
     (source,) = parts.sources
@@ -61,13 +61,13 @@ def _sources(parts: Parts) -> list[FromSpark]:
 
 
 def _framed(source: FromSpark, columns: Columns) -> Any:
-    """Give the frame of one part, with the values that context variables have now."""
+    """Return the frame of one part, with the values that context variables have now."""
     source = _now(source)
     return framed(source, task_of(source), columns)
 
 
 def _as_rdd(source: FromSpark) -> Any:
-    """Give the elements of one part: those of rows come in pickled lists, as rows of Spark's would cost more."""
+    """Return the elements of one part. Rows come as pickled lists, because Spark's rows would cost more."""
     source = _now(source)
     if isinstance(source.data, RDD):
         return source.data.mapPartitions(partial(elements_of, task_of(source)))
@@ -78,7 +78,7 @@ def _as_rdd(source: FromSpark) -> Any:
 
 
 def _now(source: FromSpark) -> FromSpark:
-    """Give a source with the values that context variables have now, and with what Spark does before it in its data."""
+    """Return a source with the current values of context variables. Its data has the steps that Spark does before."""
     try:
         return source.within(copy_context()).ready()
     except NotPickled as failed:
@@ -86,7 +86,7 @@ def _now(source: FromSpark) -> FromSpark:
 
 
 def task_of(source: FromSpark) -> FrameTask:
-    """Give what goes to the workers."""
+    """Return the task for the workers."""
     try:
         return FrameTask(str(source), source.pickled())
     except NotPickled as failed:

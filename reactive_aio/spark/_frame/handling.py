@@ -1,4 +1,4 @@
-"""The stage of ``handle`` in the tasks behind a frame, where one partition can't end the others."""
+"""The stage of ``handle`` in the tasks of a frame, where one partition can't end the others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class HandleOfPart(Handle[T, R]):
         return "handle"
 
     def transform(self) -> Transform[T, R]:
-        """Give a sink."""
+        """Return a sink."""
         return HandlingOfPart[T, R](self.fn)
 
 
@@ -52,5 +52,5 @@ class HandlingOfPart(Handling[T, R]):
 
     @property
     def done(self) -> bool:
-        """Tell that it always needs more."""
+        """Return False: it always needs more."""
         return False

@@ -43,7 +43,7 @@ class Parts:
 
     @property
     def ordered(self) -> bool:
-        """Whether somebody relies on the order of the elements."""
+        """Whether something relies on the order of the elements."""
         return any(source.ordered for source in self.sources)
 
 
@@ -73,7 +73,7 @@ def _begun(method: str, nodes: Nodes) -> Parts:
 
 
 def _with(method: str, parts: Parts, step: Placed[Any]) -> Parts:
-    """Add a step: what is done for one element after another is done for those of each source alike."""
+    """Add a step. A step for one element after another is added to each source alike."""
     operator: Any = step.operator
     if isinstance(operator, (PublishOn, SubscribeOn)):
         raise refused_place(method, step)
@@ -90,7 +90,7 @@ def _with(method: str, parts: Parts, step: Placed[Any]) -> Parts:
 
 
 def _shuffled(method: str, parts: Parts, step: Placed[Any]) -> Parts:
-    """Shuffle the elements, behind what Spark does with the rows before; those of several sources together."""
+    """Shuffle the elements, after what Spark does with the rows before; those of several sources together."""
     check_order(step.operator)
     if parts.behind:
         raise refused_between(method, parts.behind[-1], step)

@@ -28,14 +28,14 @@ def framed(source: FromSpark, task: FrameTask, columns: Columns) -> Any:
 
 
 def named(work: partial[Any], source: FromSpark) -> Any:
-    """Have Spark's plans show the operators."""
+    """Show the operators in Spark's plans."""
     known: Any = work  # a partial has no name of its own, and takes one
     known.__name__ = known.__qualname__ = source.work
     return known
 
 
 def session_of(source: FromSpark) -> Any:
-    """Give the session of the data, which an RDD does not tell."""
+    """Return the session of the data. An RDD does not have it."""
     data: Any = source.data
     if not isinstance(data, RDD):
         return data.sparkSession

@@ -21,17 +21,17 @@ WAYS_OUT: Final = {
     "distinct": "chain .dropDuplicates() to the result, or to the frame that from_spark() reads",
     **dict.fromkeys(("scan", "pairwise", "buffer", "buffer_until_changed"), BY_KEY),
 }
-"""The ways out, by the name of a stage."""
+"""How Spark does the same as a stage, or another way out, by the stage's name."""
 
 
 def refused_stage(method: str, step: Placed[Any]) -> UnsupportedOnSparkError:
-    """Refuse a stage that needs more than one element after another."""
+    """Raise for a stage that needs more than one element after another."""
     way = WAYS_OUT.get(step.operator.name, ANYWAY)
     return UnsupportedOnSparkError(f"{step}, can't be run by {method}(): {IN_ORDER}. {way[0].upper()}{way[1:]}")
 
 
 def refused_between(method: str, before: Placed[Any], step: Placed[Any]) -> UnsupportedOnSparkError:
-    """Refuse a stage behind what Spark does with the rows of a frame, which has to be its last."""
+    """Raise for a stage of Spark's own after another one, because it has to be the last."""
     return UnsupportedOnSparkError(
         f"{step}, can't be run by {method}() behind {before.operator}, which Spark runs itself. "
         f"Put {before.operator.name}() first or last, or put {method}() and from_spark() between the two"
@@ -39,7 +39,7 @@ def refused_between(method: str, before: Placed[Any], step: Placed[Any]) -> Unsu
 
 
 def refused_place(method: str, step: Placed[PublishOn | SubscribeOn]) -> UnsupportedOnSparkError:
-    """Refuse a boundary or a placement."""
+    """Raise for a boundary or a placement."""
     return UnsupportedOnSparkError(
         f"{step}, can't be run by {method}(): the steps behind it run on an event loop, but the elements of a frame stay on Spark. "
         f"Leave it out, or put {method}() before it and read the result with from_spark()"
@@ -47,7 +47,7 @@ def refused_place(method: str, step: Placed[PublishOn | SubscribeOn]) -> Unsuppo
 
 
 def refused_source(method: str, source: Placed[Source[Any]]) -> UnsupportedOnSparkError:
-    """Refuse what makes elements, or combines flows, on an event loop."""
+    """Raise for a source that makes elements, or combines flows, on an event loop."""
     if source.operator.inner:
         return UnsupportedOnSparkError(
             f"{source}, can't be run by {method}(): it works on an event loop, but the elements of a frame "

@@ -49,7 +49,7 @@ class ShuffleTask(FrameTask):
 
 
 def shuffled(before: FromSpark, by: Placed[Shuffling]) -> tuple[Any, MainClasses]:
-    """Give the frame of the rows behind the shuffle: each partition sorted by key, and by order within a key.
+    """Return the frame of the shuffled rows: each partition sorted by key, and by order within a key.
 
     A part of the rows is never divided. It has all elements of its keys, and a row for each failure before the shuffle.
 

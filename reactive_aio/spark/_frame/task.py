@@ -1,4 +1,4 @@
-"""The code that runs in Spark's Python workers behind a frame: the fused region over a partition, from batches to batches."""
+"""The code in Spark's Python workers behind a frame: the fused region over a partition, from batches to batches."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ STRETCH: Final = 1024
 MOST: Final = 10_000
 """Elements of a batch, as many as Spark puts into one."""
 HEAVY: Final = 1 << 24
-"""Bytes of rows behind which a batch goes out, however few its elements are."""
+"""Bytes of rows after which a batch is sent, however few its elements are."""
 
 LIST: Final = "list binary"
-"""The schema of what `lists_of` gives."""
+"""The schema of the results of `lists_of`."""
 
 Sent = tuple[tuple[Placed[Stage[Any, Any]], ...], Values]
 
@@ -59,12 +59,12 @@ class FrameTask:
         return self.source if task is None else f"partition {task.partitionId()} of {self.source}"
 
     def of_rows(self, reading: Reading, batches: Iterator[pa.RecordBatch]) -> Iterator[list[Any]]:
-        """Run over a partition of a frame, and give what comes of it in lists."""
+        """Run over a partition of a frame, and yield the results in lists."""
         weighed = Weighed(batches, 1 if reading.large else STRETCH)
         return self._lists(chain.from_iterable(map(reading.elements, map(reading.unpacked, weighed))), weighed)
 
     def of_items(self, items: Iterable[Any]) -> Iterator[list[Any]]:
-        """Run over a partition of an RDD, and give what comes of it in lists."""
+        """Run over a partition of an RDD, and yield the results in lists."""
         return self._lists(watched(iter(items)), Weighed(iter(())))
 
     def _lists(self, items: Iterator[Any], weighed: Weighed) -> Iterator[list[Any]]:
@@ -92,7 +92,7 @@ class FrameTask:
 
 @define
 class Weighed:
-    """The batches of a partition, and the bytes of those that have been read since this was last asked."""
+    """The batches of a partition, and the bytes that have been read since the last call."""
 
     batches: Iterator[pa.RecordBatch]
     stretch: int = STRETCH
@@ -105,7 +105,7 @@ class Weighed:
             yield batch
 
     def taken(self) -> bool:
-        """Tell whether it is time for a batch to go out."""
+        """Return whether it is time for a batch to go out."""
         heavy = self._read >= HEAVY
         if heavy:
             self._read = 0
@@ -114,14 +114,14 @@ class Weighed:
 
 @define(eq=False)
 class Region:
-    """One region over one partition, as fast as Spark takes what comes of it."""
+    """One region over one partition, as fast as Spark takes the results."""
 
     run: RegionRun
     items: Iterator[Any]
     weighed: Weighed
 
     def lists(self) -> Iterator[list[Any]]:
-        """Give all there is. The region lets go of what it holds before the end."""
+        """Yield all elements. The region lets go of what it holds before the end."""
         failure: BaseException | None = None
         try:
             while failure is None and self.run.phase is not OVER:
@@ -141,7 +141,7 @@ class Region:
         raise tellable(failure) from None
 
     def _next(self) -> tuple[list[Any], BaseException | None]:
-        """Give the next list, and the failure that ends the partition, with a note of where it was."""
+        """Return the next list, and the failure that ends the partition, with a note of where it was."""
         items: list[Any] = []
         run = self.run
         try:
@@ -156,7 +156,7 @@ class Region:
 
 
 def tellable(error: BaseException) -> BaseException:
-    """Give an exception whose type, message and notes Spark can show; another one where a class prevents it."""
+    """Return an exception that Spark can show with type, message and notes: another one if its class can't."""
     try:
         list(traceback.TracebackException(type(error), error, error.__traceback__, compact=True).format())
     except FAILURES:  # whatever a class does when it is looked at: Python asks whether it is true
@@ -167,12 +167,12 @@ def tellable(error: BaseException) -> BaseException:
 
 
 def columns_of(task: FrameTask, reading: Reading, columns: Columns, batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
-    """Run over a partition of a frame, and give batches with the columns of the schema."""
+    """Run over a partition of a frame, and yield batches with the columns of the schema."""
     return _batches(task, columns, task.of_rows(reading, batches), in_batches=reading.large)
 
 
 def batches_of(task: FrameTask, columns: Columns, items: Iterable[Any]) -> Iterator[tuple[bytes]]:
-    """Run over a partition of an RDD, and give rows of one column. Each holds a batch."""
+    """Run over a partition of an RDD, and yield rows of one column. Each holds a batch."""
     import pyarrow as pa
 
     arrow: Any = pa  # whose stubs know streams by halves
@@ -184,7 +184,7 @@ def batches_of(task: FrameTask, columns: Columns, items: Iterable[Any]) -> Itera
 
 
 def unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
-    """Give the batches that rows hold."""
+    """Yield the batches that rows hold."""
     import pyarrow as pa
 
     arrow: Any = pa
@@ -215,7 +215,7 @@ def _batches(
 
 
 def lists_of(task: FrameTask, reading: Reading, batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
-    """Run over a partition of a frame, and give rows of one column. Each holds a pickled list."""
+    """Run over a partition of a frame, and yield rows of one column. Each holds a pickled list."""
     import pyarrow as pa
 
     arrow: Any = pa
@@ -229,11 +229,11 @@ def lists_of(task: FrameTask, reading: Reading, batches: Iterator[pa.RecordBatch
 
 
 def unpickled(row: Any) -> Iterable[Any]:
-    """Give the elements of a row."""
+    """Return the elements of a row."""
     items: list[Any] = pickle.loads(row[0])
     return items
 
 
 def elements_of(task: FrameTask, items: Iterable[Any]) -> Iterator[Any]:
-    """Run over a partition of an RDD, and give what comes of it."""
+    """Run over a partition of an RDD, and yield the results."""
     return chain.from_iterable(task.of_items(items))

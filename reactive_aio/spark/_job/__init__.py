@@ -1,1 +1,1 @@
-"""Calls into the JVM: the job behind a subscription, and what Spark says of it."""
+"""Calls into the JVM: the job behind a subscription, and Spark's information on it."""

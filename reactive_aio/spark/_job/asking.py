@@ -1,4 +1,4 @@
-"""Questions to Spark that are asked when something is built or begins, and what is said where the session has ended."""
+"""Questions to Spark when something is built or begins, and the errors for a session that has ended."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STOPPED: Final = "its session has been stopped"
 
 
 def is_stopped(at: SparkSession | SparkContext) -> bool:
-    """Tell whether a session has been stopped in this process, without a call into the JVM."""
+    """Return whether a session has been stopped in this process, without a call into the JVM."""
     known: Any = at  # what tells it is not of PySpark's public interface, and of another name with Spark Connect
     if is_connect(at):
         return bool(known.is_stopped)
@@ -28,7 +28,7 @@ def is_stopped(at: SparkSession | SparkContext) -> bool:
 
 
 def check_running(method: str, at: SparkSession | SparkContext) -> None:
-    """Refuse a session that has been stopped."""
+    """Raise if a session has been stopped."""
     if is_stopped(at):
         raise SparkJobError(f"{method}(): {STOPPED}. Start another session, and make the data with it")
 

@@ -33,7 +33,7 @@ def cancel_group(context: Any, name: str) -> None:
 
 
 def is_connect(data: object) -> bool:
-    """Tell whether a frame or session is one of Spark Connect, whose classes need packages that may not be there."""
+    """Return whether a frame or session is of Spark Connect, whose classes need packages that may be missing."""
     return type(data).__module__.startswith("pyspark.sql.connect.")
 
 
@@ -46,7 +46,7 @@ class Jobs(Protocol):
     """The jobs that the calls start."""
 
     def enter(self) -> None:
-        """Have those of the thread on which this is called known together."""
+        """Group the jobs of the calling thread under one tag."""
 
     def cancel(self) -> None:
         """Cancel them; from another thread."""
@@ -81,12 +81,12 @@ class JobTag:
         self.session.addTag(self.name)
 
     def cancel(self) -> None:
-        """Interrupt what has the tag."""
+        """Interrupt the jobs with the tag."""
         self.session.interruptTag(self.name)
 
 
 def jobs_of(session: Any, description: str) -> Jobs:
-    """Give the jobs that a thread is to start in a session."""
+    """Return the jobs that a thread is to start in a session."""
     return JobTag(session) if is_connect(session) else JobGroup(session.sparkContext, description)
 
 

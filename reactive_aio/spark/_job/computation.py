@@ -18,8 +18,10 @@ class Computation:
     java_rdd: Any
     """Each of its tasks reads one partition."""
     gather: Callable[[Sequence[Group]], Gathered | None] | None = None
-    """Gives tasks that read one group of the same partitions each, or None where Spark would read them in another order.
-    It makes calls into the JVM."""
+    """Returns tasks that each read one group of the partitions. It makes calls into the JVM.
+
+    Returns None if Spark would read the partitions in another order.
+    """
 
 
 @frozen(eq=False)
@@ -28,4 +30,4 @@ class Gathered:
 
     java_rdd: Any
     groups: tuple[Group, ...]
-    """The groups that were asked for, or parts of them where Spark would not keep the order of a whole one."""
+    """The requested groups, or parts of them if Spark would not keep the order of a whole one."""

@@ -20,7 +20,7 @@ from attrs import define, field
 PREFIX: Final = "reactive_aio-"
 """The names of all groups of jobs begin with this."""
 RECENT: Final = 256
-"""The stages and blocks that are remembered; what is said of them is said within seconds."""
+"""The number of remembered stages and blocks. Messages on them come within seconds."""
 LOGGERS: Final = (
     "org.apache.spark.scheduler.TaskSetManager",
     "org.apache.spark.storage.BlockManager",
@@ -32,7 +32,7 @@ _LOCK: Final = Lock()
 
 
 def hush(context: Any, group: str) -> None:
-    """Have the driver log nothing of the tasks of a group of jobs that is about to be cancelled.
+    """Let the driver log nothing about the tasks of a group of jobs that is about to be cancelled.
 
     Called on a thread.
     """
@@ -50,7 +50,7 @@ class Hushed:
     _filter: Any = field(init=False, default=None)
 
     def add(self, context: Any, group: str) -> None:
-        """Leave out what is said of a group."""
+        """Leave out the messages about a group."""
         found = list(_stages_of(context, group)) if str(context.master).startswith("local") else []
         self._stages.extend(stage.stageId() for stage in found)
         self._data.extend(each for stage in found for each in _items(stage.rddIds()))
@@ -75,7 +75,7 @@ _HUSHED: Final = WeakKeyDictionary[Any, Hushed]()
 
 
 def leaves_out(stages: Iterator[int] | deque[int], data: Iterator[int] | deque[int]) -> str:
-    """Give the pattern of messages that are left out.
+    """Return the pattern of messages that are left out.
 
     >>> import re
     >>> pattern = leaves_out(iter([3]), iter([]))
@@ -100,7 +100,7 @@ def _any_of(numbers: Iterator[int] | deque[int]) -> str:
 
 
 def _stages_of(context: Any, group: str) -> Iterator[Any]:
-    """Give what Spark knows of the stages of a group that have not ended."""
+    """Yield Spark's information on the stages of a group that have not ended."""
     tracker, store = context._jsc.statusTracker(), context._jsc.sc().statusStore()
     for job in tracker.getJobIdsForGroup(group):
         info = tracker.getJobInfo(job)

@@ -46,10 +46,10 @@ class Prepared:
 
 
 class Events(Protocol):
-    """Who hears of the job, on the event loop."""
+    """The receiver of the job's events, on the event loop."""
 
     def prepared(self, prepared: Prepared) -> None:
-        """The job can begin, as soon as somebody listens on the socket."""
+        """The job can begin, as soon as the socket is listening."""
 
     def not_prepared(self, error: BaseException) -> None:
         """The job can't begin."""
@@ -99,7 +99,7 @@ class Job:
         self._start(self._lead)
 
     def run(self, partition: int) -> None:
-        """Have a partition run, with its group if it is the first of one."""
+        """Run a partition, with its group if it is the first of one."""
         self._do(partial(self._try, partition))
 
     def gather(self, first: int, groups: Sequence[Group], gathered: Callable[[Sequence[Group] | None], None]) -> None:
@@ -110,7 +110,7 @@ class Job:
         self._do(partial(self._gather, first, groups, gathered))
 
     def _do(self, work: Callable[[], None]) -> None:
-        """Have something done by a thread that has nothing to do, or by a new one."""
+        """Do something on an idle thread, or on a new one."""
         self._busy += 1
         if self._busy > self._working:
             self._start(self._work)
@@ -125,7 +125,7 @@ class Job:
             self._start(self._cancel, working=False)
 
     def join(self) -> None:
-        """Let the threads, which have nothing left to do, be gone."""
+        """Wait for the threads, which have nothing left to do, to end."""
         for thread in self._threads:
             thread.join()
 
@@ -239,9 +239,9 @@ class Job:
                 pass
 
     def _failure(self, error: BaseException) -> BaseException:
-        """Say what happened; on this thread, as it takes a call into the JVM."""
+        """Return the failure to report; on this thread, because it calls into the JVM."""
         if not isinstance(error, Exception):
-            return error  # what is no Exception comes of a function that is pickled, and not of Spark
+            return error  # only a function that is pickled raises anything but an Exception, and not Spark
         if self._stopping.is_set():
             return SparkJobError("stopped")  # nobody will hear of it
         if (cut_off := unreachable(text_of(error))) is not None:

@@ -20,7 +20,7 @@ EVERY: Final = 0.25
 
 @define(eq=False)
 class Preparing:
-    """How far it is; found out by a thread, for it takes calls into the JVM, from when it is first asked for."""
+    """Its progress. A thread finds it out by calls into the JVM, from the first request on."""
 
     context: SparkContext
     group: str
@@ -38,7 +38,7 @@ class Preparing:
     """A snapshot may be taken on any thread."""
 
     def so_far(self) -> TasksSnapshot:
-        """Tell how many tasks there are, run and are done, as far as that is known by now."""
+        """Return how many tasks there are, run and are done, as far as that is known now."""
         with self._lock:
             if self._thread is None and not self._over.is_set():
                 self.looking = True
@@ -47,12 +47,12 @@ class Preparing:
         return self._found
 
     def end(self) -> None:
-        """Look no more: partitions have begun, or the flow has ended."""
+        """Stop looking: partitions have begun, or the flow has ended."""
         with self._lock:
             self._over.set()
 
     def join(self) -> None:
-        """Let the thread, which has been told to end, be gone."""
+        """Wait for the thread, which is ending."""
         if self._thread is not None:
             self._thread.join()
 
@@ -81,7 +81,7 @@ def tasks_before(context: SparkContext, group: str, *, prepared: bool) -> TasksS
 
 
 def _stages_before(tracker: Any, group: str, *, prepared: bool) -> dict[int, bool]:
-    """Give the stages, and whether all their tasks are needed, each once: jobs have some in common."""
+    """Return the stages, and whether all their tasks are needed, each once: jobs have some in common."""
     stages: dict[int, bool] = {}
     for job in tracker.getJobIdsForGroup(group):
         info = tracker.getJobInfo(job)

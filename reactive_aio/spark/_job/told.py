@@ -15,7 +15,7 @@ JAVA_TYPE: Final = re.compile(r"^(\w+\.)+[\w$]+: ")
 
 
 def text_of(error: BaseException) -> str:
-    """Give all of it; nothing if the JVM is gone, or if it can't be had."""
+    """Return the whole text, or an empty one if the JVM is gone or does not answer."""
     try:
         return str(error).strip()
     except FAILURES:
@@ -23,7 +23,7 @@ def text_of(error: BaseException) -> str:
 
 
 def told(error: Exception, context: Any = None) -> str:
-    """Say it in a line, with what it came from. ``context`` is that of the session, which may have been stopped."""
+    """Return the failure and its cause in one line. ``context`` is that of the session, which may have been stopped."""
     if context is not None and context._jsc is None:
         return "its session has been stopped"
     line = _line(text_of(error)) or type(error).__name__
@@ -32,7 +32,7 @@ def told(error: Exception, context: Any = None) -> str:
 
 
 def failure_of(what: str, error: Exception, context: Any = None) -> SparkJobError:
-    """Give the error that stands for one of Spark's, with the notes of what Python has raised in a task."""
+    """Return a SparkJobError for an error of Spark, with the notes of the exception that a task has raised."""
     failure = SparkJobError(f"{what}: {told(error, context)}")
     failure.__cause__ = error
     for note in notes_in(error):
@@ -41,7 +41,7 @@ def failure_of(what: str, error: Exception, context: Any = None) -> SparkJobErro
 
 
 def notes_in(error: BaseException) -> list[str]:
-    """Give the notes of what Python has raised in a task, such as its operator: the lines behind it."""
+    """Return the notes of a Python exception in a task, such as its operator: the lines after it."""
     lines = text_of(error).splitlines()
     tracebacks = [at for at, line in enumerate(lines) if line.endswith(TRACEBACK)]
     if not tracebacks:
@@ -51,7 +51,7 @@ def notes_in(error: BaseException) -> list[str]:
 
 
 def _line(text: str) -> str:
-    """Give what a text begins with, and what Python has raised in the end where it tells of that."""
+    """Return the first line of a text, and the line of the last Python exception in it."""
     lines = text.splitlines() or [""]
     if len(lines) > 1 and lines[1].startswith(": "):
         lines = [lines[1][2:], *lines[2:]]  # behind the call that py4j made is what the JVM says
@@ -64,7 +64,7 @@ def _line(text: str) -> str:
 
 
 def _cause(error: Exception) -> str:
-    """Give what it all began with, where that is known: PySpark keeps the causes of some exceptions, and the text of others."""
+    """Return the text of the first cause, if known. PySpark keeps the causes of some exceptions only as text."""
     root: Any = error
     while (before := getattr(root, "_cause", None)) is not None:
         root = before

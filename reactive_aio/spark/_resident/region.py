@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .scheduler import SparkWorkers
 
 ATTEMPTS: Final = 4
-"""How often a chunk may be lost with its task, and tasks in a row without having done anything; as Spark's own default."""
+"""How often a chunk may be lost with its task, and tasks in a row may end without results; Spark's default."""
 GRACE: Final = 0.5
 """Seconds for tasks to finish their work when a flow has ended, before Spark is asked to stop them."""
 SILENCE: Final = 6
@@ -54,10 +54,10 @@ class ResidentRegion:
     _running: set[int] = field(init=False, factory=set[int])
     """The slots whose jobs run."""
     _silent: set[int] = field(init=False, factory=set[int])
-    """Those of them whose task was given up, and may hold its place for long."""
+    """The lost tasks, which may hold their slots for long."""
     _tasks: set[RemoteTask] = field(init=False, factory=set[RemoteTask])
     _left: list[RemoteTask] = field(init=False, factory=list[RemoteTask])
-    """The tasks that were told to end with the region."""
+    """The tasks that end with the region."""
     _waiting: deque[Sent] = field(init=False, factory=deque[Sent])
     """Chunks that no task has, in order; bounded by what the boundary has under way."""
     _fruitless: int = field(init=False, default=0)
@@ -82,7 +82,7 @@ class ResidentRegion:
         self._task = self.loop.create_task(self._live())
 
     def _computation(self, address: Address) -> Computation:
-        """Give, on a thread, an RDD of nothing, whose partitions are the tasks; as many again to replace silent ones."""
+        """Return an empty RDD, on a thread. Its partitions are the tasks, and as many again to replace silent ones."""
         task = ResidentTask(address, self.workers.beat)
         context: Any = self.workers.context
         return Computation(context.parallelize([], 2 * self.workers.count).mapPartitionsWithIndex(task.serve)._jrdd)
@@ -94,7 +94,7 @@ class ResidentRegion:
     # -- what the boundary asks for
 
     def submit(self, chunk: int, items: list[Any], index: int) -> None:
-        """Have a chunk worked on by the first task that can."""
+        """Let the first free task process a chunk."""
         self._waiting.append(Sent(chunk, items, index, self.most))
         self.hand_out()
 
@@ -124,7 +124,7 @@ class ResidentRegion:
     # -- the tasks
 
     def hand_out(self) -> None:
-        """Give the chunks that wait to the tasks that have the fewest, and start tasks if that is not enough."""
+        """Pass the waiting chunks to the tasks that have the fewest, and start tasks if that is not enough."""
         while self._waiting and not self._over:
             task = min((task for task in self._tasks if task.room), key=lambda task: len(task.chunks), default=None)
             if task is None:
@@ -133,7 +133,7 @@ class ResidentRegion:
         self._staff()
 
     def _staff(self) -> None:
-        """Have as many tasks on their way as chunks wait, if there are slots."""
+        """Start as many tasks as chunks wait, if there are slots."""
         while not self._over and self._entrance is not None:
             live = self._running - self._silent
             # Those that are at work have no room, else nothing would wait.
@@ -162,7 +162,7 @@ class ResidentRegion:
         task.open()
 
     def lost(self, task: RemoteTask) -> None:
-        """Have others do what a task has not done."""
+        """Let other tasks process the unfinished chunks of a task."""
         self._tasks.discard(task)
         if self._over:
             return
@@ -180,7 +180,7 @@ class ResidentRegion:
         self.hand_out()
 
     def reported(self, frame: Frame, sent: Sent) -> None:
-        """Pass on what has come of a chunk."""
+        """Pass on the results of a chunk."""
         told = report(frame, sent.failing)
         if told.over:
             self._fruitless = 0
@@ -200,7 +200,7 @@ class ResidentRegion:
     # -- the jobs
 
     def prepared(self, prepared: Prepared) -> None:
-        """Let tasks in."""
+        """Accept tasks."""
         self._seat.slots.total = prepared.slots
         self._entrance = Entrance(self.loop, prepared.listening, self._job.secret, self._entered)
         self._entrance.open()
@@ -213,7 +213,7 @@ class ResidentRegion:
             self._fail(error)
 
     def confirmed(self, partition: int) -> None:
-        """Take note that a task has ended by itself: it was dismissed, or cut off."""
+        """Note that a task has ended without an order here: it was dismissed, or cut off."""
         self._gone(partition, None)
 
     def job_failed(self, partition: int, error: BaseException) -> None:
@@ -234,7 +234,7 @@ class ResidentRegion:
         self._staff()
 
     def threads_ended(self) -> None:
-        """Have the rest cleaned up."""
+        """Clean up the rest."""
         self._seat.leave()
         self._ended = True
         self._changed.set()

@@ -32,12 +32,12 @@ class Sent:
     given: int = field(init=False, default=0)
     """The results that have come."""
     size: int = field(init=False, default=0)
-    """Bytes of those that have come from the task that has it, since it was last told to go on."""
+    """Bytes of the results from its current task, since the task last had leave to go on."""
     taken: int = field(init=False, default=0)
     """The elements that have been worked on, as far as anybody knows."""
     losses: int = field(init=False, default=0)
     failing: BaseException | None = field(init=False, default=None)
-    """Why it lacks the rest of its elements, which could not be pickled."""
+    """Why it lacks its last elements, which could not be pickled."""
 
 
 @define(eq=False)
@@ -54,11 +54,11 @@ class RemoteTask:
     """The further chunks that it can hold."""
     chunks: dict[int, Sent] = field(init=False, factory=dict[int, Sent])
     silent: int = field(init=False, default=0)
-    """The ticks since it was last heard of."""
+    """The ticks since its last message."""
     idle: int = field(init=False, default=0)
     """The ticks since it last had a chunk."""
     left: bool = field(init=False, default=False)
-    """Whether it was told to end with the region."""
+    """Whether it ends with the region."""
 
     def __attrs_post_init__(self) -> None:
         self.channel = WatchedChannel(self.region.loop, Channel(self.connection), self._heard, self._ended)
@@ -69,7 +69,7 @@ class RemoteTask:
         self.channel.send(self.region.introduction)
 
     def give(self, sent: Sent) -> None:
-        """Have a chunk worked on, behind the results that an earlier task has given."""
+        """Process a chunk, after the results that an earlier task has sent."""
         frame, sent.failing = chunk_frame(
             sent.number, sent.items, sent.index, sent.credit - sent.given, dumps, leave_out=sent.given
         )
@@ -84,24 +84,24 @@ class RemoteTask:
         self.channel.send(frame)
 
     def allow(self, sent: Sent, most: int) -> None:
-        """Allow for so many results of a chunk behind those that have come, and for as many bytes as these had."""
+        """Allow a number of results of a chunk after those that have come, and as many bytes as these had."""
         more, size = sent.given + most - sent.credit, sent.size
         sent.credit, sent.size = sent.credit + more, 0
         self.channel.send(Frame(CREDIT, sent.number, more, detail=size))
 
     def dismiss(self) -> None:
-        """Have the task end, which has no chunk."""
+        """End the task, which has no chunk."""
         self.room = 0
         self.channel.send(Frame(STOP))
 
     def leave(self) -> None:
-        """Have the task end, as soon as it is out of its function, and listen to what it can't let go of."""
+        """End the task as soon as it is out of its function, and read its failed cleanups."""
         self.left = True
         self.chunks.clear()
         self.channel.say_goodbye()
 
     def hang_up(self) -> None:
-        """Hear what there is still to be heard, and reset the connection of a task that has not hung up."""
+        """Read the last messages, and reset the connection of a task that has not hung up."""
         if self.channel.is_open:
             reset(self.connection)
             self.channel.drain()
@@ -135,7 +135,7 @@ class RemoteTask:
         self.region.reported(frame, sent)
 
     def _misbehaved(self) -> None:
-        """Have done with a task that does not keep to the protocol."""
+        """Drop a task that does not keep the protocol."""
         self.channel.drop()
         self._ended()
 

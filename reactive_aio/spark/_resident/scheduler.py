@@ -46,7 +46,7 @@ class SparkWorkers:
 
     @property
     def name(self) -> str:
-        """How plans show the place."""
+        """The name of the place in plans."""
         return f"spark({self.context.master}, slots={self.count})"
 
     @property
@@ -61,7 +61,7 @@ class SparkWorkers:
         return (tasks, "pickled chunks over TCP to this process and back", *ui_of(self.context))
 
     def check(self, stage: object) -> None:
-        """Refuse what can't be sent to the cluster."""
+        """Raise unless the stage can be sent to the cluster."""
         check_portable(stage, stage, resident=True)
 
     def add_region(self, work: Work, most: int, context: Context, reports: Reports) -> WorkerRegion:

@@ -51,7 +51,7 @@ class ResidentTask:
 
 
 class SharedChannel(Channel):
-    """A channel on which a second thread sends too, which has to be gone before it is closed."""
+    """A channel on which a second thread sends too. That thread has to end before the channel is closed."""
 
     def __init__(self, connection: socket.socket, address: Address, beat: float) -> None:
         super().__init__(connection)

@@ -25,7 +25,7 @@ class Pulling(ABC):
 
     source: FromResults
     tasks: int = field(init=False, default=0)
-    """How many there are, once that is known; a job for each."""
+    """The number of partitions, once it is known. Each has a job."""
     done: int = field(init=False, default=0)
 
     @property
@@ -35,10 +35,10 @@ class Pulling(ABC):
 
     @abstractmethod
     def frames(self) -> Iterator[bytes]:
-        """Run the jobs, one after another, as far as their results are asked for."""
+        """Run the jobs, one after another, as far as their results are requested."""
 
     def mapped(self, frame: Any, task: ResultsTask) -> Any:
-        """Give the frame whose rows are the frames."""
+        """Return the frame whose rows are the frames."""
         frame, task = self.source.readable(frame, task)
         return frame.mapInArrow(task.over_batches, FRAME)
 
@@ -53,7 +53,7 @@ class ClassicPulling(Pulling):
         return JobGroup(self.source.context, f"reactive_aio: {self.source}")
 
     def frames(self) -> Iterator[bytes]:
-        """Run a job, and read its results from the JVM; what is not read is let go of with the socket."""
+        """Run a job, and read its results from the JVM. Unread results are dropped with the socket."""
         with Listening(self.source.context) as lifeline:
             yield from self._frames(self.source.task(lifeline))
 

@@ -73,7 +73,7 @@ class FromResults(FromSpark):
         return subscription
 
     def task(self, lifeline: Address | None = None) -> ResultsTask:
-        """Give what goes to the workers; on a thread."""
+        """Return the task for the workers. It runs on a thread."""
         return ResultsTask(str(self), self.pickled(), self.reading, lifeline=lifeline)
 
 

@@ -52,7 +52,7 @@ class ResultsSubscription:
         self._task.add_done_callback(self._ended)
 
     def tasks(self) -> TasksSnapshot:
-        """Tell how many partitions have been read. One at a time is, and other tasks may come before the first."""
+        """Return how many partitions have been read. One is read at a time. Other tasks may run before the first."""
         total, done = self.pulling.tasks, self.pulling.done
         if self._before is not None and not self._come:
             self._before.prepared = total > 0
@@ -61,7 +61,7 @@ class ResultsSubscription:
         return TasksSnapshot(total, int(done < total), done)
 
     def request(self, n: int) -> None:
-        """Take note of what has been consumed, and let more be delivered."""
+        """Note consumed elements, and let more be delivered."""
         self._held.consume(n)
         self._demand = add_demand(self._demand, n)
         self._wanted.set()
@@ -89,12 +89,12 @@ class ResultsSubscription:
             self.inlet.on_complete()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
-        """Signal that somebody else has cancelled the task; here, since that may be before it has begun."""
+        """Signal that other code has cancelled the task; here, because that may be before it has begun."""
         if task.cancelled() and not self._cancelled:
             self.inlet.on_error(SourceCancelledError("the task of a source was cancelled by somebody else"))
 
     async def _pull(self) -> BaseException | None:
-        """Deliver all there is, and give the failure that it ends with, if it does."""
+        """Deliver all elements, and return the failure at the end, if there is one."""
         jobs = self.pulling.jobs
         self._before = Preparing(jobs.context, jobs.name) if isinstance(jobs, JobGroup) else None
         async with Calls(jobs) as calls:

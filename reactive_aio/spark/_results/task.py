@@ -1,4 +1,4 @@
-"""The code that runs in Spark's Python workers where elements are results of jobs: the region, and frames for what comes of it."""
+"""The code in Spark's Python workers if elements are results of jobs: the region, and frames for its results."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Kept(Outlet):
     frames: list[Frame] = field(init=False, factory=list[Frame])
 
     def hear(self) -> None:
-        """Go on: what there is of a partition is taken, however much, before the subscriber is asked."""
+        """Go on: the whole partition is computed before the subscriber is asked."""
         self.granted = UNBOUNDED
 
     def say(self, frame: Frame) -> None:
@@ -38,14 +38,14 @@ class Kept(Outlet):
         self.frames.append(frame)
 
     def cleanup_failed(self, packed: bytes) -> None:
-        """End with it, behind the elements."""
+        """End with the failure, after the elements."""
         self.fail(packed)
 
     def end(self, passed: int, *, decided: bool) -> None:
-        """Say nothing: Spark takes the results of a task all together or not at all."""
+        """Send nothing: Spark takes the results of a task all together or not at all."""
 
     def taken(self) -> Iterator[bytes]:
-        """Give what is kept."""
+        """Return the kept elements."""
         frames, self.frames = self.frames, []
         return (b"".join(frame.encoded()) for frame in frames)
 
@@ -55,7 +55,7 @@ class ResultsTask(PartitionTask):
     """A task whose elements are its results, in frames."""
 
     lifeline: Address | None = field(default=None, kw_only=True)
-    """Where somebody listens for as long as the results are wanted."""
+    """The address that listens as long as the results are needed."""
 
     schema = FRAME
 

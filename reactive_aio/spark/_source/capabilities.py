@@ -15,11 +15,11 @@ from ...operators.windowing.by_key import GroupByKey
 from .portable import check_portable
 
 _BEHIND_OFFSET: Final = frozenset({ELEMENT, AWAIT, PART})
-"""A task tells of one stage how far it has come, and its partitions wait for each other: they are not shuffled."""
+"""A task reports how far one stage has come, and its partitions wait for each other, so they are not shuffled."""
 
 
 def check_order(stage: Stage[Any, Any]) -> None:
-    """Refuse what depends on the order of the elements of a key, where nothing says what that is."""
+    """Raise for operators that depend on the order of the elements of a key, if no order is given."""
     if isinstance(stage, GroupByKey) and (inner := stage.in_no_order) is not None:
         raise UnsupportedOnSparkError(
             f"{inner}, can't be run on Spark behind group_by_key() without order_by: it needs the elements of a "
@@ -29,7 +29,7 @@ def check_order(stage: Stage[Any, Any]) -> None:
 
 
 def check(placed: object, stage: Stage[Any, Any]) -> None:
-    """Refuse what can't be run, or can't be sent."""
+    """Raise for a stage that can't run there, or can't be sent."""
     check_order(stage)
     check_portable(placed, stage)
 
@@ -49,7 +49,7 @@ UNORDERED: Final = Capabilities(
 
 
 def check_unshuffled(placed: object, stage: Stage[Any, Any]) -> None:
-    """Refuse a shuffle, and what can't be sent."""
+    """Raise for a shuffle, and for a stage that can't be sent."""
     if isinstance(stage, Repartition):
         raise UnsupportedOnSparkError(
             f"{placed}, can't be run where elements travel by wire='results', as with Spark Connect. Call "
@@ -59,4 +59,4 @@ def check_unshuffled(placed: object, stage: Stage[Any, Any]) -> None:
 
 
 RESULTS: Final = Capabilities("Spark", frozenset({ELEMENT, AWAIT, PART}), check_unshuffled, {PART: frozenset()})
-"""Elements are the results of jobs: what a task tells at its end comes too late for the next, and Spark Connect has no shuffle."""
+"""Elements are results of jobs. A task reports too late for the next one, and Spark Connect has no shuffle."""

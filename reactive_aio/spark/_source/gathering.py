@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def computation(frame: Any, task: RegionTask) -> Computation:
-    """Give the computation of a task over the partitions of a frame."""
+    """Return the computation of a task over the partitions of a frame."""
     frame_of_rows = FrameOfRows(frame)
     work = _mapped(frame, task)
     if _shuffles(work):
@@ -35,7 +35,7 @@ def computation(frame: Any, task: RegionTask) -> Computation:
 
 
 def _shuffles(frame: Any) -> bool:
-    """Tell whether a plan may have a shuffle, before it is run: Spark adapts those that have one, unless that is turned off."""
+    """Return whether a plan may have a shuffle before it is run. Spark adapts such plans, unless configured not to."""
     if frame.sparkSession.conf.get("spark.sql.adaptive.enabled") != "true":
         return True
     plan: str = frame._jdf.queryExecution().executedPlan().nodeName()
@@ -61,7 +61,7 @@ class FrameOfRows:
         return self._rows
 
     def over(self, rows: Any) -> Any:
-        """Give the frame of some of the rows."""
+        """Return the frame of some of the rows."""
         from pyspark.sql.classic.dataframe import DataFrame
 
         session = self.frame.sparkSession
@@ -69,7 +69,7 @@ class FrameOfRows:
         return DataFrame(java, session)
 
     def gathering(self, task: RegionTask) -> Callable[[Sequence[Group]], Gathered | None]:
-        """Give the function of a `Computation`."""
+        """Return the function of a `Computation`."""
 
         def gather(groups: Sequence[Group]) -> Gathered | None:
             if (found := self._coalesced(groups)) is None:
@@ -84,7 +84,7 @@ class FrameOfRows:
         return gather
 
     def _coalesced(self, groups: Sequence[Group]) -> dict[Group, Any] | None:
-        """Give an RDD of one partition for each group.
+        """Return an RDD of one partition for each group.
 
         Spark puts a partition that lies on a known machine before those that don't. A group is divided in front of it.
         """

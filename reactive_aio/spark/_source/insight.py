@@ -1,4 +1,4 @@
-"""The part of a plan about a region on Spark. It takes calls into the JVM, so it is asked for when a plan is shown."""
+"""The part of a plan about a region on Spark. It makes calls into the JVM, so it is made only for a shown plan."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 
 
 def details(source: FromSpark) -> tuple[str, ...]:
-    """Tell how the partitions are run, how elements travel, and where to look at it."""
+    """Return the lines on how the partitions run, how elements travel, and where to see that."""
     return (f"{partitions_of(source)}, {_order(source)}", _wire(source), *ui_of(source.context))
 
 
 def bounds(source: FromSpark) -> str:
-    """Tell how much may be under way or wait here."""
+    """Return the text of how many elements may be in flight or wait here."""
     return f"prefetch {source.prefetch}, at most {MOST_BYTES >> 20} MiB"
 
 
 def ui_of(context: SparkContext) -> tuple[str, ...]:
-    """Tell where Spark shows its jobs."""
+    """Return where Spark shows its jobs."""
     try:
         link = context.uiWebUrl
     except Exception:  # the session has ended; the plan is to be seen all the same
@@ -35,7 +35,7 @@ def ui_of(context: SparkContext) -> tuple[str, ...]:
 
 
 def partitions_of(source: FromSpark) -> str:
-    """Count the partitions of an RDD; those of a frame are known when it runs, and to find out earlier may run it."""
+    """Count the partitions of an RDD. Those of a frame are known when it runs, and counting earlier may run it."""
     if not isinstance(source.data, RDD):
         return "partitions as Spark plans them"
     try:

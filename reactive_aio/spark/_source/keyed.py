@@ -33,7 +33,7 @@ class SparkKeyed(FromSpark):
 
     @staticmethod
     def of(before: FromSpark, step: Placed[Stage[Any, Any]]) -> SparkKeyed:
-        """Shuffle what a source gives."""
+        """Shuffle the elements of a source."""
         by: Any = step  # one of the two stages that shuffle
         stage = Placed(behind_shuffle(by.operator), step.origin)
         left = before.capabilities.after(KEYED)
@@ -55,11 +55,11 @@ class SparkKeyed(FromSpark):
         return (f"{first.partition(', ')[0]}, shuffled {how}, {own.partition(', ')[2]}", *others)
 
     def within(self, context: Context) -> Self:
-        """Give both sides with the values that their variables have."""
+        """Return both sides with the current values of their variables."""
         return evolve(super().within(context), before=self.before.within(context))
 
     def ready(self) -> FromSpark:
-        """Give the source of what comes out of the shuffle: lazily, as a part of Spark's plan."""
+        """Return the source of the shuffled rows, lazily, as a part of Spark's plan."""
         from .._frame.shuffling import shuffled
 
         frame, classes = shuffled(self.before.ready(), self.by)
@@ -69,7 +69,7 @@ class SparkKeyed(FromSpark):
         )
 
     def java_rdd(self, task: PartitionTask) -> Any:
-        """Give the JavaRDD whose computation is the task."""
+        """Return the JavaRDD whose computation is the task."""
         ready = self.ready()
         # Its stages bring classes that only the shuffle knows of.
         return ready.java_rdd(evolve(task, stages=ready.pickled()))

@@ -1,4 +1,4 @@
-"""Columns and fields by names that Spark can tell apart, and that do not lead it astray."""
+"""Columns and fields by names that Spark can tell apart, and does not misread."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def plain(names: Sequence[str]) -> bool:
-    """Tell whether PySpark, which refers to a column by its name as it is, finds the one that is meant.
+    """Return whether PySpark finds the right columns by their unquoted names.
 
     It takes ``a.b`` for a field of ``a``, and ``*`` for all columns.
     """
@@ -20,7 +20,7 @@ def plain(names: Sequence[str]) -> bool:
 
 
 def quoted(name: str) -> str:
-    """Give a name as an expression that means the column of that name and nothing else."""
+    """Return an expression that means the column of that name and nothing else."""
     return "`" + name.replace("`", "``") + "`"
 
 
@@ -34,7 +34,7 @@ def chosen(frame: Any, names: Sequence[str]) -> Any:
 
 
 def told_apart(frame: Any, declared: Sequence[DataType | None] | None) -> Any:
-    """Have the fields of structs pass under numbers where two have one name, which Arrow has no room for."""
+    """Number the fields of structs if two have the same name, which Arrow does not allow."""
     wanted = [None if each is None else _numbered(each) for each in declared or ()]
     if wanted == list(declared or ()):
         return frame
@@ -48,7 +48,7 @@ def told_apart(frame: Any, declared: Sequence[DataType | None] | None) -> Any:
 
 
 def _numbered(type_: DataType) -> DataType:
-    """Give the type with the fields of such structs numbered."""
+    """Return the type with the fields of such structs numbered."""
     if isinstance(type_, ArrayType):
         return ArrayType(_numbered(type_.elementType), type_.containsNull)
     if isinstance(type_, MapType):

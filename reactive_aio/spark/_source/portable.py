@@ -69,7 +69,7 @@ WITH_A_JOB: Final[Kinds] = (
 
 
 class _Checker(_Pickler):
-    """Pickles by value, refuses what has a meaning in this process only, and keeps the classes of the main module."""
+    """Pickles by value, refuses objects that only make sense in this process, and keeps the main module's classes."""
 
     def __init__(self, refused: Kinds) -> None:
         super().__init__(io.BytesIO())
@@ -88,7 +88,7 @@ class _Checker(_Pickler):
 
 
 def check_portable(stage: object, travels: object, *, resident: bool = False) -> dict[type[Any], None]:
-    """Refuse a stage whose parts that travel can't be sent to Spark's workers. ``resident`` ones get them by no job.
+    """Raise for a stage that can't be sent to Spark's workers. ``resident`` workers get stages without a job.
 
     Return the classes of the main module that are among the parts.
     """
@@ -113,7 +113,7 @@ def main_classes(sources: Iterable[FromSpark]) -> MainClasses:
 
 
 def check_importable(method: str, variables: tuple[Variable, ...]) -> tuple[Variable, ...]:
-    """Refuse context variables of the main module, which is another one in the workers."""
+    """Raise for context variables of the main module, which is another one in the workers."""
     for each in variables:
         if each.place[0] in {"__main__", "__mp_main__"}:
             raise UnsupportedOnSparkError(

@@ -49,7 +49,7 @@ class Ranges:
     failure: bytes | None = None
     """A frame, where a partition has failed, or its elements can't be compared, or are more than there may be."""
     lifeline: Address | None = None
-    """Where somebody listens for as long as the ranges are wanted."""
+    """The address that listens as long as the ranges are needed."""
 
     @property
     def keys(self) -> Keys:
@@ -74,7 +74,7 @@ class Ranges:
             return evolve(self, failure=self._failure(error, "samples of the partitions"))
 
     def cut(self, run: int, records: Iterable[Any]) -> Iterator[tuple[int, Piece]]:
-        """Cut the sorted partition number ``run``: give the number of a range, and the elements that belong there."""
+        """Cut the sorted partition number ``run``. Yield the number of a range, and the elements in it."""
         with WhileWanted(self.lifeline):
             yield from self._cut(run, records)
 
@@ -108,7 +108,7 @@ class Keys:
     values: Values
 
     def known(self) -> Known:
-        """Give what tells the key of an element, for a block in which the variables are set."""
+        """Return the function of the keys, for a block in which the variables are set."""
         return Known(self)
 
 
@@ -129,7 +129,7 @@ class Known(AbstractContextManager[Callable[[Any], Any]]):
 
 @frozen
 class Cuts:
-    """Where the lists of a task are cut, which has many of them."""
+    """The places to cut the many lists of a task."""
 
     keys: Keys
     starts: list[Any]
@@ -137,7 +137,7 @@ class Cuts:
 
     @staticmethod
     def of(ranges: Ranges) -> Cuts:
-        """Tell the keys of where ranges start."""
+        """Return the keys at which ranges start."""
         keys = ranges.keys
         with keys.known() as key:
             return Cuts(keys, [key(start) for start in ranges.starts])
@@ -154,7 +154,7 @@ class Cuts:
 
 
 def _starts(weighed: list[tuple[Any, float, Any]], quota: float) -> Iterator[Any]:
-    """Give the least element of each range but the first. ``weighed`` has key, weight and element of each sample."""
+    """Yield the least element of each range but the first. ``weighed`` has key, weight and element of each sample."""
     weighed.sort(key=itemgetter(0))
     seen, due = 0.0, quota
     for at, (key, weight, item) in enumerate(weighed):
@@ -168,7 +168,7 @@ def _starts(weighed: list[tuple[Any, float, Any]], quota: float) -> Iterator[Any
 
 
 def sample(records: Iterable[Any]) -> Iterator[bytes]:
-    """Choose some elements of a sorted partition, evenly spaced, and count all; of an empty one give nothing."""
+    """Choose some elements of a sorted partition, evenly spaced, and count all. An empty partition yields nothing."""
     count, some = 0, list[Any]()
     for data in map(_data, watched(iter(records))):
         frame = _frame(data)
@@ -185,7 +185,7 @@ def sample(records: Iterable[Any]) -> Iterator[bytes]:
 
 
 def merged(records: Iterable[tuple[int, Piece]]) -> Iterator[Any]:
-    """Give the elements of a range in the order of the partitions, which ``sort_by`` has to put into order."""
+    """Yield the elements of a range in the order of the partitions, which ``sort_by`` has to put into order."""
     pieces = sorted((piece for _, piece in watched(iter(records))), reverse=True)
     while pieces:
         frame = _frame(pieces.pop()[2])
@@ -195,13 +195,13 @@ def merged(records: Iterable[tuple[int, Piece]]) -> Iterator[Any]:
 
 
 def _spaced(items: list[Any], most: int) -> list[Any]:
-    """Give elements from the middles of so many stretches."""
+    """Return at most ``most`` elements, from the middles of equal stretches."""
     step = max(1, -(-len(items) // most))
     return items[(step - 1) // 2 :: step]
 
 
 def _data(record: Any) -> bytes:
-    """Give what has come of an RDD, or as a column of a frame."""
+    """Return the bytes of an RDD, or of a column of a frame."""
     return record if isinstance(record, bytes) else bytes(record[0])
 
 

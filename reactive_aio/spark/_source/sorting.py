@@ -34,7 +34,7 @@ class SparkSorted(FromSpark):
 
     @staticmethod
     def of(before: FromSpark, sort: Placed[Stage[Any, Any]]) -> SparkSorted:
-        """Sort what a source gives."""
+        """Sort the elements of a source."""
         return SparkSorted(
             before.data, None, before.prefetch, stages=(sort,), variables=before.variables, before=before
         )
@@ -54,16 +54,16 @@ class SparkSorted(FromSpark):
         return evolve(self.before, stages=(*self.before.stages, self.stages[0]))
 
     def within(self, context: Context) -> Self:
-        """Give both sides with the values that their variables have."""
+        """Return both sides with the current values of their variables."""
         return evolve(super().within(context), before=self.before.within(context))
 
     def ready(self) -> FromSpark:
-        """Give the same elements unsorted: what asks for this shuffles them, and then their order is gone."""
+        """Return the same elements unsorted. The caller shuffles them, so that their order is gone anyway."""
         before = self.before.ready()
         return evolve(before, stages=(*before.stages, *self.stages[1:]))
 
     def java_rdd(self, task: PartitionTask) -> Any:
-        """Give the ranges. This runs the job that sorts the partitions, and the one that shuffles them."""
+        """Return the ranges. This runs the job that sorts the partitions, and the one that shuffles them."""
         sort = self.stages[0]
         lifeline = task.address if isinstance(task, RegionTask) else None  # its loop listens as long as this is wanted
         whole = self._sorted

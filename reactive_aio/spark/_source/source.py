@@ -63,7 +63,7 @@ class FromSpark(Pushed[Any]):
     capabilities: Capabilities = field(
         default=Factory(lambda it: it.of_data, takes_self=True), repr=False, kw_only=True
     )
-    """The capabilities of the workers behind the last stage."""
+    """The capabilities of the workers after the last stage."""
 
     @property
     def of_data(self) -> Capabilities:
@@ -165,11 +165,11 @@ class FromSpark(Pushed[Any]):
         return subscription
 
     def within(self, context: Context) -> Self:
-        """Give the source with the values that its variables have for a subscriber."""
+        """Return the source with the values that its variables have for a subscriber."""
         return evolve(self, values=values_in(context, self.variables))
 
     def ready(self) -> FromSpark:
-        """Give a source whose data is what its stages are to read."""
+        """Return a source whose data is what its stages are to read."""
         return self
 
     @property
@@ -189,14 +189,14 @@ class FromSpark(Pushed[Any]):
         return dumps_by_value((self.stages, self.values))
 
     def computation(self, task: RegionTask) -> Computation:
-        """Give what the job of a subscription computes."""
+        """Return what the job of a subscription computes."""
         rounds = any(isinstance(placed.operator, Partial) and placed.operator.rounds for placed in self.stages)
         if isinstance(self.data, RDD) or rounds or type(self) is not FromSpark:
             return Computation(self.java_rdd(task))
         return computation(*self.readable(self.data, task))
 
     def java_rdd(self, task: PartitionTask) -> Any:
-        """Give the JavaRDD whose computation is the task. This may run the stages of Spark before a shuffle."""
+        """Return the JavaRDD whose computation is the task. This may run the stages of Spark before a shuffle."""
         if isinstance(self.data, RDD):
             mapped: Any = self.data.mapPartitionsWithIndex(task.over_items)
             return mapped._jrdd
@@ -205,14 +205,14 @@ class FromSpark(Pushed[Any]):
         return work._jdf.javaToPython()
 
     def readable(self, frame: Any, task: Task) -> tuple[Any, Task]:
-        """Choose the columns that are read, and tell the task."""
+        """Choose the columns to read, and pass them to the task."""
         assert task.reading is not None
         frame, reading = selected(frame, task.reading)
         return frame, evolve(task, reading=reading, sliced=self.makes_rows)
 
 
 def selected(frame: Any, reading: Reading) -> tuple[Any, Reading]:
-    """Choose the columns that are read, and see that they can be told apart. A frame of Spark Connect will do."""
+    """Choose the columns to read, and make their names unique. A frame of Spark Connect is accepted."""
     frame = frame if reading.columns is None else chosen(frame, reading.columns)
     labels = tuple(frame.columns)
     if not labels:

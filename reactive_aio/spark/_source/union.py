@@ -24,7 +24,7 @@ MOST: Final = 64
 
 @frozen(eq=False)
 class SparkUnion(FromSpark):
-    """Several sources, in their order; each with stages of its own, and then those of all."""
+    """Several sources, in their order, each with its own stages, and then the stages of all."""
 
     parts: tuple[FromSpark, ...] = field(default=(), kw_only=True)
     method: str = field(default="concat", kw_only=True)
@@ -36,7 +36,7 @@ class SparkUnion(FromSpark):
 
     @property
     def arguments(self) -> str:
-        """Return what is done in each, or once for all where it is the same."""
+        """Return the steps of each, or once those of all if they are the same."""
         works = [part.elsewhere.work for part in self.parts]
         return f"{works[0]}, {len(works)}" if self.method == "repeat" else ", ".join(works)
 
@@ -55,7 +55,7 @@ class SparkUnion(FromSpark):
         return evolve(part, stages=(*part.stages, *self.stages))
 
     def within(self, context: Context) -> Self:
-        """Give each source with the values that its variables have."""
+        """Return each source with the current values of its variables."""
         return evolve(self, parts=tuple(part.within(context) for part in self.parts))
 
     @property
@@ -64,7 +64,7 @@ class SparkUnion(FromSpark):
         return tuple(map(self._whole, self.parts))
 
     def java_rdd(self, task: PartitionTask) -> Any:
-        """Give the union of what the parts compute. Its partitions are theirs, one after another."""
+        """Return the union of the parts' RDDs. Its partitions are theirs, one after another."""
         context: Any = self.context
         rdds = context._gateway.new_array(context._jvm.org.apache.spark.api.java.JavaRDD, len(self.parts))
         for at, part in enumerate(self.parts):
@@ -75,7 +75,7 @@ class SparkUnion(FromSpark):
 
 
 def union(sources: tuple[FromSpark, ...], method: str) -> SparkUnion | None:
-    """Put sources together, if they are to be read in order, by one session and on the same terms."""
+    """Combine sources, if they are read in order, by one session and on the same terms."""
     from .keyed import SparkKeyed
 
     made = together(sources, method)

@@ -22,7 +22,7 @@ class ReadingBatches(Reading):
     large: ClassVar[bool] = True
 
     def elements(self, batch: Any) -> Iterator[Any]:
-        """Give the batch, with the names that the columns of the frame have."""
+        """Yield the batch, with the names that the columns of the frame have."""
         if self.blank:
             batch = batch.select([])
         elif self.labels is not None:

@@ -32,7 +32,7 @@ PAUSE: Final = 0.05
 
 @frozen
 class Address:
-    """Where the loop listens, and the secret that both ends know."""
+    """The address on which the loop listens, and the secret that both ends know."""
 
     host: str
     port: int
@@ -40,7 +40,7 @@ class Address:
 
 
 def listen(context: SparkContext) -> tuple[socket.socket, str]:
-    """Listen for the tasks of a flow, and tell by what name they reach this machine; takes calls into the JVM."""
+    """Listen for the tasks of a flow, and return the name by which they reach this machine; with calls into the JVM."""
     conf = context.getConf()
     local = str(context.master).startswith("local")
     host = conf.get(HOST) or ("127.0.0.1" if local else conf.get("spark.driver.host", "127.0.0.1"))
@@ -58,7 +58,7 @@ def listen(context: SparkContext) -> tuple[socket.socket, str]:
 
 @define
 class Listening(AbstractContextManager["Address | None"]):
-    """Listens for the length of a block and accepts nobody, so that connections of tasks are reset. None where that can't be.
+    """Listens for a block and accepts nothing, so that connections of tasks are reset. None if that is impossible.
 
     No generator, which would set the traceback of what leaves the block, and not all let that be set.
     """
@@ -88,7 +88,7 @@ def _ports(text: str) -> range:
 
 
 def prepare(connection: socket.socket) -> None:
-    """Have small frames go out at once, and a peer that has vanished noticed."""
+    """Send small frames at once, and notice a peer that has vanished."""
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in KEEPALIVE.items():
@@ -98,7 +98,7 @@ def prepare(connection: socket.socket) -> None:
 
 
 def connect(address: Address, partition: int, attempt: int) -> socket.socket:
-    """Connect to the loop, and prove to each other to be who one says.
+    """Connect to the loop, with a mutual proof of the secret.
 
     Where strangers crowd in, it may be turned out before its greeting is read. So it tries again for some seconds.
     """

@@ -1,4 +1,4 @@
-"""Whether an attrs class fits the columns of a frame, by name and by type, told before anything runs.
+"""Whether an attrs class fits the columns of a frame, by name and by type, known before anything runs.
 
 Each type of Spark's arrives as one type of Python's. A field takes it if it is declared as that, or as a base class of it (``Sequence`` for a
 list). It also fits a number that an int stands in for (PEP 484), or something that nobody can check. That
@@ -48,7 +48,7 @@ STANDS_IN: Final[dict[Any, tuple[type, ...]]] = {float: (int,), complex: (int, f
 
 
 def check_names(as_: type[Any], schema: types.StructType, call: str = "from_spark") -> None:
-    """Refuse a dict where two columns have one name, for it would lose one."""
+    """Raise for a dict if two columns have the same name, because it would lose one."""
     twice = _twice(schema)
     if twice:
         raise TypeError(
@@ -58,7 +58,7 @@ def check_names(as_: type[Any], schema: types.StructType, call: str = "from_spar
 
 
 def check_types(fields: Iterable[types.StructField], call: str = "from_spark") -> None:
-    """Refuse columns whose values Python has none for, nor Spark's own rows."""
+    """Raise for columns with values that neither Python nor Spark's own rows have."""
     refused = [f"{each.name}: {why}" for each in fields if (why := _without_values(each.dataType))]
     if refused:
         raise TypeError(
@@ -68,7 +68,7 @@ def check_types(fields: Iterable[types.StructField], call: str = "from_spark") -
 
 
 def _without_values(found: types.DataType) -> str | None:
-    """Say why a type has no values in Python, or None if it has."""
+    """Return why a type has no values in Python, or None if it has."""
     inner: tuple[types.DataType, ...] = ()
     if isinstance(found, types.ArrayType):
         inner = (found.elementType,)
@@ -86,14 +86,14 @@ def _without_values(found: types.DataType) -> str | None:
 
 
 def _is_key(found: types.DataType) -> bool:
-    """Tell whether values can be hashed."""
+    """Return whether values can be hashed."""
     if isinstance(found, types.StructType):
         return all(_is_key(each.dataType) for each in found.fields)
     return not isinstance(found, (types.ArrayType, types.MapType))
 
 
 def check_fit(kind: type[Any], schema: types.StructType, call: str = "from_spark") -> None:
-    """Refuse a class whose fields don't fit the columns, and list all that don't."""
+    """Raise for a class whose fields don't fit the columns, and list all that don't."""
     columns = {each.name: each.dataType for each in schema.fields}
     twice, hints = _twice(schema), _hints(kind)
     misfits: list[str] = []
@@ -123,7 +123,7 @@ def _twice(schema: types.StructType) -> list[str]:
 
 
 def _hints(kind: type[Any]) -> dict[str, Any]:
-    """Give the types of the fields; none of those whose names mean nothing outside a function."""
+    """Return the types of the fields. A name that is defined inside a function is left out."""
     try:
         return get_type_hints(kind)
     except Exception:  # an annotation is evaluated, and may raise anything
@@ -131,7 +131,7 @@ def _hints(kind: type[Any]) -> dict[str, Any]:
 
 
 def _takes(hint: Any, found: types.DataType) -> bool:
-    """Tell whether what is declared as ``hint`` may be what ``found`` arrives as."""
+    """Return whether a value of type ``found`` may arrive for the declared ``hint``."""
     hint = _plain(hint)
     origin, parameters = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
@@ -164,7 +164,7 @@ def _is_one(arrives: type, declared: Any) -> bool:
 
 
 def _inside(parameters: tuple[Any, ...], found: types.DataType) -> bool:
-    """Tell whether the elements of an array, or the keys and values of a map, are what is declared."""
+    """Return whether the elements of an array, or the keys and values of a map, are as declared."""
     inner: Iterable[types.DataType] = ()
     if isinstance(found, types.ArrayType):
         inner = (found.elementType,)

@@ -14,14 +14,14 @@ from .pickling import dumps
 from .slices import Chunk
 
 SMALL: Final = 64
-"""Elements of the first chunk, since nobody knows how large they are."""
+"""The number of elements of the first chunk, because their size is unknown."""
 LARGEST_CHUNK: Final = 2048
 CHUNK_BYTES: Final = 1 << 20
 
 
 @define(eq=False)
 class Outlet(ABC):
-    """Where the elements of a partition go."""
+    """The output of the elements of a partition."""
 
     partition: int
     granted: int = field(init=False, default=0)
@@ -35,7 +35,7 @@ class Outlet(ABC):
     place: int = field(init=False, default=0)
     """Elements that came, in the partitions before, to the stage that is done in turn."""
     stopped: bool = field(init=False, default=False)
-    """Whether nobody listens any more."""
+    """Whether no reader is left."""
 
     @abstractmethod
     def hear(self) -> None:
@@ -43,7 +43,7 @@ class Outlet(ABC):
 
     @abstractmethod
     def say(self, frame: Frame) -> None:
-        """Have a frame go out."""
+        """Send a frame."""
 
     def send(self, items: Chunk) -> BaseException | None:
         """Send elements, no more than were granted; where one can't be pickled, those before it and the failure."""
@@ -74,7 +74,7 @@ class Outlet(ABC):
         """Send what a region has raised that has not failed, when it let go of what it held."""
 
     def end(self, passed: int, *, decided: bool) -> None:
-        """Say that all elements have been sent, how many came to the stage in turn, and whether nothing behind them matters."""
+        """Send the end: how many elements came to the stage in turn, and whether later partitions matter."""
         self.say(Frame(LAST, self.partition, self.worked, passed, decided))
 
     @property

@@ -30,7 +30,7 @@ def dumps(value: object, buffers: Buffers) -> Pieces:
 
 
 class NotPickled(Exception):  # noqa: N818 - it stands for one of the user's
-    """Stands, among the failures of Spark's own calls, for what a value of the user's has raised when it was pickled."""
+    """Marks, among the failures of Spark's own calls, an exception of pickling a user's value."""
 
     def __init__(self, error: BaseException) -> None:
         super().__init__(error)
@@ -38,7 +38,7 @@ class NotPickled(Exception):  # noqa: N818 - it stands for one of the user's
 
 
 def of_user(pickle: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Pickle what is the user's; raises NotPickled from what that raises."""
+    """Pickle objects of the user. Raise NotPickled from an exception of that."""
     try:
         return pickle(*args, **kwargs)
     except FAILURES as error:

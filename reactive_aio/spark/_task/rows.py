@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructField, StructType
 
 WIDE: Final = 100
-"""Columns beyond which a frame is wide: what is done for each of them then counts for more than what is done for a row."""
+"""Columns beyond which a frame is wide: then the work for each column counts more than the work for a row."""
 
 # Here `Any` stands for the values of a DataFrame, which are of all types there are, and for arrays and types
 # of Arrow, whose stubs know them by halves.
@@ -48,7 +48,7 @@ class Reading:
     """The types of those columns whose Arrow type does not say all."""
 
     def unpacked(self, batch: Any) -> Any:
-        """Give a batch with the columns that rows have."""
+        """Return a batch with the columns that rows have."""
         if not self.packed:
             return batch
         import pyarrow as pa
@@ -58,7 +58,7 @@ class Reading:
         return arrow.RecordBatch.from_arrays(column.flatten(), [each.name for each in column.type])
 
     def elements(self, batch: Any) -> Iterator[Any]:
-        """Turn a batch into elements, each made when it is asked for.
+        """Turn a batch into elements, each on demand.
 
         Where a value can't be made, those before it come first.
         """
@@ -68,7 +68,7 @@ class Reading:
             return self._up_to_failure(batch, error)
 
     def _up_to_failure(self, batch: Any, error: BaseException) -> Iterator[Any]:
-        """Give the rows before the first that can't be made, and raise what that one raises."""
+        """Yield the rows before the first that can't be made, and raise its error."""
 
         def fails(last: int) -> bool:
             try:
@@ -152,7 +152,7 @@ def _fitted(kind: type[Any], schema: StructType) -> ReadingClass:
 
 
 def _dicts(names: tuple[str, ...], columns: list[list[Any]], count: int) -> list[dict[str, Any]]:
-    """Make dicts, column by column, in half the time that each by itself would take."""
+    """Make dicts, column by column, in half the time of one at a time."""
     rows: list[dict[str, Any]] = [{} for _ in range(count)]
     for name, values in zip(names, columns, strict=True):
         for row, value in zip(rows, values, strict=True):

@@ -154,7 +154,7 @@ class Spread(Stage[Row, Any]):
 
 
 def pickled(value: object, classes: MainClasses) -> bytes:
-    """Pickle an element: by value what belongs to the main module and is none of these classes, or can't be imported at all."""
+    """Pickle an element: by value objects of the main module, but these classes, and objects that can't be imported."""
     if _is_plain(value):
         return pickle.dumps(value, 5)  # which refers to no class, and takes a fraction of the time
     try:
@@ -172,7 +172,7 @@ def _is_plain(value: object) -> bool:
 
 
 def told(packed: bytes, parts: int) -> list[Row]:
-    """Give the rows that tell every partition of a failure."""
+    """Return the rows that pass a failure to every partition."""
     return [(part, b"", b"", packed) for part in range(parts)]
 
 
@@ -194,7 +194,7 @@ class FromShuffle(Stage[Row, Pair]):
         return self.by.arguments
 
     def transform(self) -> Transform[Row, Pair]:
-        """Give a place for the key at hand."""
+        """Return the transform for the current key."""
         return InTurnByKey(self.by)
 
 
@@ -209,7 +209,7 @@ def looked_at(row: Row) -> Found:
 
 @define(eq=False)
 class InTurnByKey(OneByOne):
-    """The key at hand, in one partition."""
+    """The current key, in one partition."""
 
     by: GroupByKey
 

@@ -68,7 +68,7 @@ def made(reading: Reading, stream: Any) -> list[Any]:
 
 
 def suit(reading: Reading, schema: StructType) -> bool:
-    """Tell whether rows are better made on the loop, if nothing is to be done with them in the workers."""
+    """Return whether rows are better made on the loop, if the workers have nothing to do with them."""
     import_module("pyarrow.compute")  # else the loop would have to wait for it when the first slice comes
     if type(reading) is not Reading or reading.declared is not None or len(schema.fields) > WIDE:
         return False
@@ -77,7 +77,7 @@ def suit(reading: Reading, schema: StructType) -> bool:
 
 @define(eq=False)
 class Slices:
-    """The rows of a partition, to be cut off as they are wanted."""
+    """The rows of a partition, to slice on demand."""
 
     reading: Reading
     _batches: Iterator[Any]
@@ -91,7 +91,7 @@ class Slices:
     """The error of the next one."""
 
     def take(self, wanted: int) -> Chunk:
-        """Give some rows, no more than are wanted, nor than are there without waiting; none at the end."""
+        """Return some rows: those that are wanted and there without waiting. An empty chunk is the end."""
         if self._failure is not None:
             raise self._failure
         if rows := self._made(wanted):
@@ -104,7 +104,7 @@ class Slices:
         return RowSlice(self.reading, self._cut(min(wanted, self._most)))
 
     def _made(self, wanted: int) -> list[Any]:
-        """Make a few rows; what one of them raises comes behind those before it."""
+        """Make a few rows. An exception of one comes after the rows before it."""
         rows: list[Any] = []
         try:
             rows.extend(islice(self._rows, wanted))

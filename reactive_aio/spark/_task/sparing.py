@@ -14,11 +14,11 @@ from ..._core import budgets
 from ..._core.guard import FAILURES
 
 NEXT_TO_NO_TIME: Final = 0.02
-"""Seconds; less than the job gives its tasks before it kills them."""
+"""Seconds; less than the job leaves its tasks before it kills them."""
 
 
 def read_on(items: Iterator[Any]) -> None:
-    """Read what is left of the input of a task, if it is little. Nobody is to hear of failures in it."""
+    """Read the rest of a task's input, if it is little. Ignore failures in it."""
     deadline = budgets.clock() + NEXT_TO_NO_TIME
     with suppress(FAILURES):
         for _ in items:

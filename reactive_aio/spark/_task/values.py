@@ -65,7 +65,7 @@ def values_of(column: Any, kind: type[Any], declared: DataType | None = None) ->
 
 
 def says_more(declared: DataType) -> bool:
-    """Tell whether a type of Spark's is needed to make its values, because Arrow's does not say all."""
+    """Return whether the Spark type is needed to make the values, because the Arrow type does not say all."""
     if isinstance(declared, StructType):
         return len(set(declared.names)) < len(declared.names) or any(says_more(each.dataType) for each in declared)
     if isinstance(declared, ArrayType):
@@ -112,7 +112,7 @@ def _with_nulls(column: Any, values: list[Any]) -> list[Any]:
 
 
 def _places(found: Any) -> Iterable[int]:
-    """Tell where a column of truth values is true."""
+    """Return where a column of truth values is true."""
     import pyarrow.compute as pc
 
     compute: Any = pc
@@ -176,7 +176,7 @@ def _span(column: Any) -> tuple[int, int]:
 
 
 def spark_rows(names: Iterable[str], rows: Iterable[tuple[Any, ...]]) -> Iterator[Row]:
-    """Make Rows without the checks of their constructor, which cost more than all the rest."""
+    """Make Rows without the checks of their constructor, which cost more than everything else."""
     plain: Any = tuple
     new, fields = plain.__new__, list(names)
     for values in rows:
@@ -189,7 +189,7 @@ def spark_rows(names: Iterable[str], rows: Iterable[tuple[Any, ...]]) -> Iterato
 
 
 def _moments(column: Any) -> list[Any]:
-    """Give dates, or times by the clock of the session's time zone, as Spark's own rows have them."""
+    """Return dates, or times by the clock of the session's time zone, as Spark's own rows have them."""
     import pyarrow as pa
 
     if getattr(column.type, "tz", None) is None:
@@ -211,7 +211,7 @@ def _moved(times: Any, offset: dt.timedelta) -> Any:
 
 
 def _by_the_clock(instants: Any) -> list[Any]:
-    """Give what a clock shows, with a fold where it does so for the second time, as when summer time ends."""
+    """Return the clock's times, with a fold for a time that comes twice, as when summer time ends."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -228,7 +228,7 @@ def _by_the_clock(instants: Any) -> list[Any]:
 
 
 def _far_away(instant: int, zone: dt.tzinfo) -> dt.datetime:
-    """Give what a clock shows, by Python's rules."""
+    """Return the time on the clock, by Python's rules."""
     if instant >= LATE:  # where a clock shows the end of 9999, UTC may have the year 10000
         before = _far_away(instant - SAME_AGAIN, zone)
         return before.replace(year=before.year + 400)
@@ -236,7 +236,7 @@ def _far_away(instant: int, zone: dt.tzinfo) -> dt.datetime:
 
 
 def _check_range(column: Any) -> None:
-    """Refuse a value that Python has no type for, since numpy would make a plain number of it."""
+    """Raise for a value without a type in Python, because numpy would make a plain number of it."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,4 +1,4 @@
-"""Threads beside a task, in its Python worker: they say that the worker is alive, and end it when nobody wants the task.
+"""Threads beside a task, in its Python worker. They report that the worker lives, and end it when the task is useless.
 
 A task in the middle of a function can't hear that its job has been cancelled, and Spark itself ends its worker after some
 four seconds. So the loop, once the jobs of a flow have ended, first listens no more and then resets the connections
@@ -68,7 +68,7 @@ class Watch:
             end_process()
 
     def _reset(self) -> bool:
-        """Wait until it is time for a beat, or the connection is of no use any more; tell whether that is so."""
+        """Wait until it is time for a beat, or the connection is useless. Return whether it is."""
         if not hasattr(select, "poll"):
             return self._over.wait(self.seconds)
         poll = select.poll()
@@ -77,7 +77,7 @@ class Watch:
 
 
 def deserted(address: Address) -> bool:
-    """Tell whether the machine of the loop is there, and the loop is not."""
+    """Return whether the loop's machine is reachable but the loop is gone."""
     try:
         socket.create_connection((address.host, address.port), ASKING).close()
     except ConnectionRefusedError:
@@ -89,7 +89,7 @@ def deserted(address: Address) -> bool:
 
 @define(eq=False)
 class Lifeline:
-    """A connection on which nothing is said, and which nobody accepts: it is reset when the listener wants no more."""
+    """A silent connection that is never accepted. It is reset when the listener needs no more."""
 
     address: Address
     _watch: Watch | None = field(init=False, default=None)
@@ -134,7 +134,7 @@ class Lifeline:
 
 @define
 class WhileWanted(AbstractContextManager[None]):
-    """Has the worker of a task end, in a block, when nobody wants its results, and from then on when Spark hangs up.
+    """Ends the worker of a task, in a block, when its results are not needed, and from then on when Spark hangs up.
 
     No generator, which would set the traceback of what leaves the block, and not all let that be set.
     """
@@ -159,7 +159,7 @@ class WhileWanted(AbstractContextManager[None]):
 
 
 def line_to_spark() -> int | None:
-    """Find the connection on which Spark reads what this worker makes: PySpark tells it to nobody but its own function."""
+    """Find the connection on which Spark reads the worker's results. PySpark passes it only to its own function."""
     frame = inspect.currentframe()
     while frame is not None:
         if frame.f_code.co_name == "main" and "outfile" in frame.f_code.co_varnames:
@@ -170,7 +170,7 @@ def line_to_spark() -> int | None:
 
 
 def end_with(line: int) -> None:
-    """Have this process end when the other side of a connection hangs up, by a thread that stays for as long as it lives."""
+    """End this process when the other side of a connection hangs up, by a thread that lives as long as it."""
     if hasattr(select, "poll") and LINE not in (thread.name for thread in threading.enumerate()):
         threading.Thread(target=_end_with, args=(line,), name=LINE, daemon=True).start()
 
@@ -199,6 +199,6 @@ def end_process() -> None:
 
 
 def reset(connection: socket.socket) -> None:
-    """Have a connection be reset when it is closed: no data that wait to be read keep the other side from noticing."""
+    """Make a close reset a connection, so that unread data do not keep the other side from noticing."""
     with suppress(OSError):
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

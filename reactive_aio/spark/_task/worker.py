@@ -1,4 +1,4 @@
-"""The code that runs in Spark's Python workers: the fused region over a partition, and the push of what comes of it."""
+"""The code in Spark's Python workers: the fused region over a partition, and the push of its results."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .rows import Reading
 
 SLICE: Final = 2e-3
-"""Seconds after which a pass returns, so that what there is goes out and orders are heard."""
+"""Seconds after which a pass returns, so that results are sent and orders are read."""
 
 Input = TypeVar("Input")
 Stages = tuple[Placed[Stage[Any, Any]], ...]
@@ -74,7 +74,7 @@ class PartitionTask(ABC):
         return f"partition {partition}"
 
     def chunks(self, items: Iterator[Any] | Slices, outlet: Outlet) -> Iterator[None]:
-        """Run over a partition, with a pause behind each chunk that has gone out."""
+        """Run over a partition, with a pause after each sent chunk."""
         where = f"{self.part(outlet.partition)} of {self.source}"
         if self.reading is not None and self.reading.large:
             outlet.largest = 1
@@ -157,7 +157,7 @@ class InputFailed(InputBroken):
 
 
 def watched(batches: Iterator[Any]) -> Iterator[Any]:
-    """Tell the failures of Spark's own reading, which it should retry, from those of the user's functions."""
+    """Yield the rows. Mark failures of Spark's own reading, which it should retry, not those of user functions."""
     while True:
         try:
             batch = next(batches)
@@ -179,12 +179,12 @@ class PartitionWork(ABC, Generic[Input]):
     _over: bool = field(init=False, default=False)
 
     def to_end(self) -> None:
-        """Push everything, up to the end, the first failure, or the word that nobody listens any more."""
+        """Push everything, up to the end, the first failure, or a stop."""
         for _ in self.chunks():
             pass
 
     def chunks(self) -> Iterator[None]:
-        """Do the same, with a pause behind each chunk. The region lets go of what it holds before the end is said."""
+        """Do the same, with a pause after each chunk. The region lets go of what it holds before the end is sent."""
         try:
             failures = yield from self._pushed()
         except BaseException:
@@ -203,7 +203,7 @@ class PartitionWork(ABC, Generic[Input]):
             self.push.end(self.run.place - self.push.place, decided=self.run.done)
 
     def _pushed(self) -> Generator[None, None, list[BaseException]]:
-        """Push until it is over, and give the failures with which it is."""
+        """Push until it is over, and return its failures."""
         push = self.push
         push.hear()  # which also says where to begin
         self.run.place = push.place
@@ -227,7 +227,7 @@ class PartitionWork(ABC, Generic[Input]):
 
     @abstractmethod
     def _step(self, wanted: int) -> tuple[Chunk, BaseException | None]:
-        """Give some elements, no more than are wanted, and the failure behind them."""
+        """Return some elements, at most as many as are wanted, and the failure after them."""
 
 
 @define(eq=False)
@@ -235,7 +235,7 @@ class PartitionRun(PartitionWork[Iterator[Any]]):
     """One region over one partition."""
 
     def _step(self, wanted: int) -> tuple[list[Any], BaseException | None]:
-        """Run one pass, or the next part of it. Give what comes of it, and the failure behind that."""
+        """Run one pass, or the next part of it. Return the results, and the failure after them."""
         items: list[Any] = []
         try:
             self.run.fill(items, self.items, min(wanted, self.push.largest), budgets.clock() + SLICE)
@@ -312,11 +312,11 @@ class Push(Outlet):
         self._await_stop()
 
     def cleanup_failed(self, packed: bytes) -> None:
-        """Say so: the loop listens until the connection ends."""
+        """Send it: the loop listens until the connection ends."""
         self.say(Frame(CLEANUP, self.partition, pickled=packed))
 
     def end(self, passed: int, *, decided: bool) -> None:
-        """Say that all elements have been sent."""
+        """Send the end of the elements."""
         super().end(passed, decided=decided)
         self._await_stop()
 

@@ -1,4 +1,4 @@
-"""Time zones by the names that Spark has for them, which are those of Java."""
+"""Time zones by Spark's names for them, which are those of Java."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ OFFSET: Final = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d\d?)(?::?(\d\d?)(?::?(\d\d)
 
 @cache
 def zone_of(name: str) -> tzinfo:
-    """Give the time zone of a session, which may be a short name, a region, or an offset such as +8, UTC+8 and +08:00."""
+    """Return the time zone of a session: a short name, a region, or an offset such as +8, UTC+8 and +08:00."""
     name = NAMES.get(name, name)
     found = OFFSET.fullmatch(name)
     if found is None:

@@ -1,6 +1,6 @@
-"""A flow written by Spark, in batches: what ``Flow.to_spark`` writes to, and what it tells of it.
+"""The writers for ``Flow.to_spark``, and the report that it returns. Spark writes a flow in batches.
 
-`schema` and `columns` turn elements into a table of Arrow. `writers` are the places it can go to. `writing` takes a
+`schema` and `columns` turn elements into a table of Arrow. `writers` are the places to write to. `writing` writes a
 flow there, batch by batch, by `..calls`, which keep the JVM off the event loop.
 """
 

@@ -1,7 +1,7 @@
-"""Elements turned into columns, and what doesn't fit named by its place.
+"""Turns elements into columns, and names the place of a value that does not fit.
 
-Column by column, as they are read: types are looked at by the column, so that an element costs what its
-values cost. Only when a column does not fit is it looked through for the first value that is to blame.
+Types are checked by column, so that an element costs only what its values cost. Only a column that does not fit is
+searched for its first wrong value.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ ACCEPTED: Final[tuple[tuple[type[DataType], tuple[type, ...], tuple[type, ...]],
 )
 """The Python types that a column takes, and subtypes of these that it does not take.
 
-Arrow by itself would cut 1.5 down to 1 for a column of whole numbers, and a string into letters for an array.
+Arrow alone would cut 1.5 down to 1 for a column of whole numbers, and a string into letters for an array.
 """
 
 
 INFINITE: Final = 2.0**128 - 2.0**103
 """The least number that a float of four bytes has no room for."""
 PLAIN: Final = frozenset({bool, int, float, str, bytes, type(None)})
-"""Types that are no row, but the value of an only column."""
+"""Types that are not a row, but the value of the only column."""
 
 
 def _arrow() -> Any:
@@ -78,7 +78,7 @@ class Columns:
 
     struct: StructType
     kind: type[Any] | None
-    """The class that all elements are of, if the schema was given as one."""
+    """The class of all elements, if the schema is one."""
     zone: tzinfo
     """The zone of times that name none, as those have none that are read from Spark."""
     schema: Any = field(init=False, repr=False)
@@ -91,7 +91,7 @@ class Columns:
         object.__setattr__(self, "schema", schema)
 
     def table(self, items: Sequence[Any], first: int) -> Any:
-        """Give the table of elements. The first of them has the index ``first``."""
+        """Return the table of elements. The first of them has the index ``first``."""
         pa = _arrow()
         rows = self._rows(items, first)
         arrays: list[Any] = []
@@ -145,7 +145,7 @@ class _Unfit(Exception):  # noqa: N818 - becomes the error of the library where 
 
 
 def check_types(wanted: DataType, kinds: set[type]) -> None:
-    """Refuse values of types that the column would take for something else, or not at all."""
+    """Raise for values of types that the column would misread, or refuse."""
     for data_type, accepted, refused in ACCEPTED:
         if isinstance(wanted, data_type):
             for kind in kinds - {type(None)}:
@@ -179,7 +179,7 @@ def converter(wanted: DataType, zone: tzinfo) -> Callable[[Any], Any] | None:
 
 
 def _without_zone(value: datetime | time) -> datetime | time:
-    """Refuse a time of a zone, which Arrow would turn into one of UTC, or forget the zone of."""
+    """Raise for a time with a zone. Arrow would convert it to UTC, or forget the zone."""
     if value.tzinfo is not None:
         raise _Unfit("it has a time zone")
     return value
@@ -215,7 +215,7 @@ def _inside(wanted: DataType, zone: tzinfo, nullable: bool) -> Callable[[Any], A
 
 
 def _alike(items: Sequence[Any], kinds: set[type], names: Sequence[str]) -> Iterable[tuple[Any, ...]] | None:
-    """Give the values of elements that are all of one kind, without a look at each; None where it takes one."""
+    """Return the values of elements of one kind, without a look at each. None if each has to be looked at."""
     if kinds == {tuple}:
         return items if set(map(len, items)) == {len(names)} else None
     if kinds == {dict} and len(names) > 1:
@@ -227,7 +227,7 @@ def _alike(items: Sequence[Any], kinds: set[type], names: Sequence[str]) -> Iter
 
 
 def _row(item: Any, names: Sequence[str], index: int | None) -> tuple[Any, ...]:
-    """Give the values of an element by column. Without an index it is a part of one."""
+    """Return the values of an element by column. Without an index it is a part of an element."""
     given: Any = item  # isinstance narrows the other to one of unknown parts
     missing: str | None = None
     if isinstance(item, Mapping) or (isinstance(item, Row) and hasattr(item, "__fields__")):

@@ -1,4 +1,4 @@
-"""Batches as folders of files, each with a manifest, which appear by one rename."""
+"""Batches as folders of files, each with a manifest. One rename makes a folder visible."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 # `Any` is the JVM here, which has no types.
 
 MANIFEST: Final = "_batch.json"
-"""Lies beside the data of a batch. Spark reads no file whose name begins so."""
+"""The file beside the data of a batch. Spark reads no file with such a name."""
 LEFTOVER: Final = "-[^-]+"
-"""The names of folders that are being written, behind that of their batch: a longer one is another run's."""
+"""The end of the names of temporary folders, after that of their batch. A longer name is another run's."""
 REPLACES: Final = "_replaces.json"
-"""The names of what a run has still to remove, until it has done so."""
+"""The file with the names that a run still has to remove."""
 MODES: Final = ("append", "overwrite", "error", "ignore")
 
 
@@ -66,9 +66,9 @@ def _columns(names: str | Sequence[str]) -> tuple[str, ...]:
 class Files(BatchWriter):
     """Files of Spark, Parquet by default, in a folder for each batch: exactly once.
 
-    A batch is written beside and gets its name, ``batch=<run>-<number>``, by one rename, which is atomic on local file
-    systems and on HDFS. On object stores it is not, and a reader may see a part of a batch while it is moved.
-    ``spark.read.parquet(path)`` reads all committed batches, with their names in a column ``batch``.
+    A batch is written to a temporary folder. One rename gives it its name, ``batch=<run>-<number>``. The rename is
+    atomic on local file systems and on HDFS. On object stores it is not, and a reader may see a part of a batch
+    meanwhile. ``spark.read.parquet(path)`` reads all committed batches, with their names in a column ``batch``.
     ``spark.readStream.schema(...).parquet(path)`` follows them.
     """
 
@@ -78,16 +78,16 @@ class Files(BatchWriter):
     path: str = field(converter=_path, validator=_check_folder)
     format: str = field(default="parquet", kw_only=True)
     parts: int | None = field(default=1, kw_only=True, validator=_check_parts)
-    """The files of a batch; None for as many as Spark makes. With ``size=None`` each task writes its own."""
+    """The number of files of a batch, by default chosen by Spark. With ``size=None`` each task writes its own."""
     mode: str = field(default="append", kw_only=True, validator=_check_mode)
-    """With ``size=None``: ``"append"``, or ``"overwrite"``, ``"error"`` or ``"ignore"`` where there are other data."""
+    """With ``size=None``: ``"append"``, or ``"overwrite"``, ``"error"`` or ``"ignore"`` if there are other data."""
     partition_by: tuple[str, ...] = field(default=(), kw_only=True, converter=_columns)
-    """Columns whose values are the names of folders inside that of the batch."""
+    """Columns whose values become names of folders inside that of the batch."""
     options: Mapping[str, str] = field(factory=dict[str, str], kw_only=True)
     """Options of the DataFrameWriter, such as the compression."""
 
     def prepare(self, empty: DataFrame) -> None:
-        """Keep the name of the column that says the batch, and look for those that say the folders."""
+        """Reserve the name of the batch column, and check for the columns of the folders."""
         check_columns(self, empty)
         for name in self.partition_by:
             if name not in empty.columns:
@@ -106,7 +106,7 @@ class Files(BatchWriter):
         return Committed(self.run, len(own), last["before"] + last["rows"], own[-1].endswith("-all"))
 
     def write(self, frame: DataFrame, batch: Batch) -> None:
-        """Write beside, with the manifest, and rename; by a name of its own, should another process be at the same run."""
+        """Write to a temporary folder, with the manifest, and rename it. Its name is unique among processes."""
         java, files = self._hadoop()
         fs = java.org.apache.hadoop.fs
         aside = self._path(f"_writing-{batch.name}-{secrets.token_hex(4)}")
@@ -146,7 +146,7 @@ class Files(BatchWriter):
         return self.committed()
 
     def finish(self) -> None:
-        """Remove what the run replaces: behind its commit, so that a crash loses nothing."""
+        """Remove the data that the run replaces, after its commit, so that a crash loses nothing."""
         _, files = self._hadoop()
         own = f"{COLUMN}={self.run}-all"
         if REPLACES not in self._names(files, own):
@@ -161,7 +161,7 @@ class Files(BatchWriter):
         return rows
 
     def _others(self) -> list[str]:
-        """List the data of others: what Spark hides from readers is none."""
+        """List the data of others, without entries that Spark hides from readers."""
         own = f"{COLUMN}={self.run}-all"
         return sorted(name for name in self._names(self._hadoop()[1]) if name[0] not in "_." and name != own)
 
@@ -181,7 +181,7 @@ class Files(BatchWriter):
             raise SparkJobError(f"{self}: {folder}/{name} is damaged: {error}") from error
 
     def _names(self, files: Any, *folder: str) -> list[str]:
-        """List what lies in a folder. A glob would take a part of the path for a pattern too."""
+        """List the content of a folder. A glob would also treat the path as a pattern."""
         root = self._path(*folder)
         return [each.getPath().getName() for each in files.util().listStatus(root)] if files.util().exists(root) else []
 
@@ -203,6 +203,6 @@ class Files(BatchWriter):
         return root
 
     def _none(self, kind: Any) -> Any:
-        """Give no options of a kind."""
+        """Return no option of a kind."""
         context: Any = self.session.sparkContext
         return context._gateway.new_array(kind, 0)

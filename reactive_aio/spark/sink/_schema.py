@@ -48,7 +48,7 @@ PLAIN: Final[dict[Any, DataType]] = {
 
 
 def struct_of(method: str, schema: Schema) -> StructType:
-    """Give the columns. A text is parsed by the JVM, so that this belongs on a thread."""
+    """Return the columns. The JVM parses a text, so call this on a thread."""
     if isinstance(schema, str):
         struct = _parsed(method, schema)
     else:
@@ -65,7 +65,7 @@ def struct_of(method: str, schema: Schema) -> StructType:
 
 
 def _check_arrow(method: str, struct: StructType) -> None:
-    """Refuse columns that do not travel as Arrow, such as those of varchar(9), which a string does for."""
+    """Raise for columns that do not travel as Arrow, such as varchar(9). Use a string for those."""
     from pyspark.errors import PySparkException
     from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -82,7 +82,7 @@ def _check_arrow(method: str, struct: StructType) -> None:
 
 
 def check_schema(method: str, schema: object) -> None:
-    """Refuse at once what is no schema, and a class with a field that has no column type."""
+    """Raise unless the value is a schema, and for a class with a field that has no column type."""
     if isinstance(schema, type) and attrs.has(schema):
         struct_of(method, schema)
     elif not isinstance(schema, (str, StructType)):
@@ -117,7 +117,7 @@ def _of_class(method: str, kind: type[Any]) -> StructType:
 
 
 def _optional(hint: Any) -> tuple[Any, bool]:
-    """Take `| None` off an annotation."""
+    """Remove `| None` from an annotation."""
     if get_origin(hint) in (Union, types.UnionType):
         rest = [each for each in get_args(hint) if each is not type(None)]
         if len(rest) == 1:

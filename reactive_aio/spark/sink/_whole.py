@@ -1,4 +1,4 @@
-"""A flow that is on Spark, written by one job: its tasks make the rows and write them."""
+"""Writes a flow on Spark by one job: its tasks make the rows and write them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Where batches are written to, and what each kind of place guarantees.
+"""The places to write batches to, and the guarantees of each kind.
 
-A batch has a name, made of the *run* it belongs to and its number. A second write of the same run, because the first has failed in the middle,
-finds the batches that are there and goes on behind them.
+The name of a batch is made of its *run* and its number. If a write fails in the middle, a second write of the same run
+finds the committed batches and goes on after them.
 """
 
 from __future__ import annotations
@@ -27,26 +27,29 @@ if TYPE_CHECKING:
 PLAIN: Final = re.compile(r"[A-Za-z0-9_.]+(-[A-Za-z0-9_.]+)*")
 COLUMN: Final = "batch"
 OF_A_RUN: Final = r"-(\d{8,}|all)"
-"""The names of batches behind that of their run."""
+"""The end of the names of batches, after that of their run."""
 PATIENCE: Final = 10.0
-"""Seconds in which Spark tells how many rows it has written: mostly it has done so when the write returns."""
+"""Seconds for Spark to report how many rows it has written. Mostly it has done so when the write returns."""
 
 
 @frozen
 class Committed:
-    """The written part of a run: its first ``batches`` batches, which are its first ``rows`` rows."""
+    """The committed part of a run: its first ``batches`` batches, which have its first ``rows`` rows."""
 
     run: str
     batches: int = 0
     rows: int = 0
     whole: bool = False
-    """Whether the run was written by one job of Spark's, with ``size=None``."""
+    """Whether the run was written by one Spark job, with ``size=None``."""
     written: bool = field(default=True, eq=False)
-    """False where ``size=None`` has written nothing: the run was there, or other data with ``mode="ignore"``, or a function
-    of ``Frames`` has not evaluated its frame."""
+    """False if ``size=None`` has written nothing.
+
+    The run was already committed, there were other data with ``mode="ignore"``, or a function of ``Frames`` has not
+    evaluated its frame.
+    """
 
     def check(self, *, whole: bool) -> None:
-        """Refuse to go on with a run that was written the other way."""
+        """Raise if a run was written the other way."""
         if self.batches and self.whole is not whole:
             how = "in one job, with size=None" if self.whole else "in batches, with a size"
             raise ValueError(f"run {self.run!r} was written {how}. Repeat it so, or give another run")
@@ -54,7 +57,7 @@ class Committed:
 
 @frozen
 class Batch:
-    """A batch to be written: its run and number, its rows, and the rows before it."""
+    """A batch to write: its run and number, its rows, and the rows before it."""
 
     run: str
     id: int
@@ -64,7 +67,7 @@ class Batch:
 
     @property
     def name(self) -> str:
-        """The name by which it is known where it is written to."""
+        """The name of the batch at its place."""
         return f"{self.run}-all" if self.whole else f"{self.run}-{self.id:08}"
 
 
@@ -81,10 +84,10 @@ def _check_run(writer: BatchWriter, _: object, run: str) -> None:
 
 @frozen
 class BatchWriter(ABC):
-    """Where ``Flow.to_spark`` writes to. Its methods are called on a thread, one at a time.
+    """A place for ``Flow.to_spark`` to write to. Its methods are called on a thread, one at a time.
 
-    ``run`` names what is written: the same run again goes on behind the batches that are there. Without a name
-    each writer is a run of its own.
+    ``run`` is the name of the written data: the same run again goes on after the committed batches. Without a name each
+    writer is a run of its own.
     """
 
     repeatable: ClassVar[bool] = False
@@ -94,19 +97,19 @@ class BatchWriter(ABC):
     run: str = field(factory=_some_run, kw_only=True, validator=_check_run)
 
     def prepare(self, empty: DataFrame) -> None:
-        """Make ready for batches with the schema of an empty frame. There may be nothing to do."""
+        """Prepare for batches with the schema of an empty frame. There may be nothing to do."""
         del empty
 
     @abstractmethod
     def committed(self) -> Committed:
-        """Look up what is there of the run."""
+        """Look up the committed part of the run."""
 
     @abstractmethod
     def write(self, frame: DataFrame, batch: Batch) -> None:
         """Write a batch, all of it or nothing."""
 
     def write_whole(self, frame: DataFrame) -> Committed:
-        """Write all of a run by one job. The frame is lazy, and its rows are counted while they are written."""
+        """Write a whole run by one job. The frame is lazy, and its rows are counted while they are written."""
         frame, counted = counting(self, frame)
         self.write(frame, Batch(self.run, 0, 0, 0, whole=True))
         rows = counted()
@@ -115,11 +118,11 @@ class BatchWriter(ABC):
         return Committed(self.run, 1, rows, whole=True)
 
     def finish(self) -> None:  # noqa: B027 - mostly there is nothing
-        """Do what a run that is committed as a whole has left to be done. There may be nothing."""
+        """Finish the work that a committed whole run has left. There may be none."""
 
 
 def counting(writer: BatchWriter, frame: DataFrame) -> tuple[DataFrame, Callable[[], int | None]]:
-    """Give a frame that counts its rows when it is evaluated first, and a function that gives their number, or None."""
+    """Return a frame that counts its rows when it is first evaluated, and a function for their number or None."""
     from pyspark.sql import Observation
     from pyspark.sql.functions import count, lit
 
@@ -152,10 +155,10 @@ def check_columns(writer: BatchWriter, empty: DataFrame) -> None:
 
 @frozen
 class Table(BatchWriter):
-    """A table of the session's catalog, partitioned by a column ``batch``: a batch written again replaces itself.
+    """A table of the session's catalog, partitioned by a column ``batch``: a repeated batch replaces itself.
 
-    The table is made as Parquet if it is not there. A reader may see a part of a batch, or none of it, while it is
-    written or replaced. When a write has failed, the next one of the same run makes it whole.
+    A missing table is made as Parquet. A reader may see a part of a batch, or none of it, while it is written or
+    replaced. After a failed write, the next one of the same run completes it.
     """
 
     repeatable = True
@@ -163,7 +166,7 @@ class Table(BatchWriter):
     table: str
 
     def prepare(self, empty: DataFrame) -> None:
-        """Make the table, or see that it has the columns in their order, and the partitions."""
+        """Make the table, or check that it has the columns in their order, and the partitions."""
         from pyspark.sql.functions import lit
 
         check_columns(self, empty)
@@ -205,10 +208,10 @@ class Table(BatchWriter):
 
 @frozen
 class Frames(BatchWriter):
-    """A function of one's own, called with the frame of each batch and its number, as by ``foreachBatch``.
+    """Your own function, called with the frame of each batch and its number, as by ``foreachBatch``.
 
-    Its guarantee is its own: at least once, since a flow that is run again writes all batches again. It is exactly once
-    if the function drops or replaces a number that it has seen.
+    The guarantee is at least once, because a flow that is run again writes all batches again. It is exactly once if the
+    function drops or replaces a number that it has seen.
     """
 
     fn: Callable[[DataFrame, int], object]
@@ -222,7 +225,7 @@ class Frames(BatchWriter):
             )
 
     def committed(self) -> Committed:
-        """Know of none."""
+        """Return no committed batches."""
         return Committed(self.run)
 
     def write(self, frame: DataFrame, batch: Batch) -> None:

@@ -1,4 +1,4 @@
-"""A flow written in batches, one after the other, each of them all or nothing."""
+"""Writes a flow in batches, one after the other, each of them as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ async def to_spark(
 
 
 def check_arguments(writer: BatchWriter, schema: Schema) -> None:
-    """Refuse what is no writer or no schema, and a session that has been stopped."""
+    """Raise unless the arguments are a writer and a schema, and if a session has been stopped."""
     given: Any = writer
     if not isinstance(given, BatchWriter):
         raise TypeError(
@@ -82,7 +82,7 @@ def check_arguments(writer: BatchWriter, schema: Schema) -> None:
 
 
 def tell(progress: Callable[[Committed], object], done: Committed) -> None:
-    """Tell of progress; a CancelledError that is raised there cancels nobody."""
+    """Report progress. A CancelledError of the callback cancels nothing."""
     try:
         progress(done)
     except asyncio.CancelledError as error:
@@ -100,7 +100,7 @@ class Sink:
     _columns: Columns = field(init=False)
 
     async def begin(self, schema: Schema) -> Committed:
-        """Learn what is there."""
+        """Look up the committed batches."""
         self.done = await self.calls(self._begin, schema)
         return self.done
 
@@ -145,7 +145,7 @@ class Sink:
 
 
 def raise_told(writer: BatchWriter, error: BaseException, what: str) -> NoReturn:
-    """Raise Spark's own failures under a type of ours, and what a user's function raises as it is."""
+    """Raise Spark's failures as SparkJobError, and an exception of a user's function unchanged."""
     from py4j.protocol import Py4JError
 
     stopped = is_stopped(writer.session)  # then it may be an error of any type

@@ -1,15 +1,14 @@
 """Structured Streaming and asyncio, both ways, under demand.
 
-Spark to asyncio (``Flow.from_spark(frame, checkpoint=...)``): `source` is the flow's side, `query` runs Spark's on
-threads, `microbatch` is what is handed over, and `ledger` makes its effects happen once.
+Spark to asyncio (``Flow.from_spark(frame, checkpoint=...)``): `source` is the side of the flow, and `query` runs the
+side of Spark on threads. `microbatch` is the element, and `ledger` makes its effects happen once.
 
-The same by a writer of Spark's (`inbox`): `datasink` pushes the rows in the tasks of the query, over the `inboxwire`.
-An `arrival` is a micro-batch on its way.
+The same by a writer for Spark (`inbox`): `datasink` pushes the rows in the tasks of the query, over the `inboxwire`. An
+`arrival` is a micro-batch on its way.
 
-Asyncio to Spark (`feed`): `feed` keeps what Spark may ask for again in a `backlog`. `datasource` asks for it, in the
-processes of the query, over the `feedwire`.
-
-The processes of a query come in by the `reception`, on a `line`.
+Asyncio to Spark (`feed`): `feed` keeps the rows that Spark may ask for again in a `backlog`. `datasource` asks for
+them, in the processes of the query, over the `feedwire`. The processes of a query connect to the `reception`, on a
+`line`.
 """
 
 from ._arrival import WrittenBatch as WrittenBatch

@@ -1,6 +1,6 @@
 """A micro-batch that Spark's tasks are writing to the event loop: their connections, the credits, the flow of the rows.
 
-It is on the event loop of its inbox, also where the rows are read on another.
+It runs on the event loop of its inbox, even if the rows are read on another loop.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ T = TypeVar("T")
 # `Any` stands for the rows.
 
 PIECE: Final = 1024
-"""Rows that are granted to a task at a time: turned into elements at once, no more than the event loop can wait for."""
+"""Rows that are granted to a task at a time. They become elements in one go, which must not hold up the loop."""
 
 
 @define(eq=False)
@@ -45,7 +45,7 @@ class Writing:
     partition: int
     writer: asyncio.StreamWriter
     wanted: int = field(init=False, default=0)
-    """Rows that it has at hand and may not send yet."""
+    """Rows that it has and may not send yet."""
     granted: int = field(init=False, default=0)
 
     def say(self, said: Frame) -> None:
@@ -61,39 +61,39 @@ class Arrival:
     delivery: Delivery
     reading: Reading
     post: Callable[[Callable[[Any], None], Any], None]
-    """Has something called on the event loop of the inbox, from any thread."""
+    """Calls something on the event loop of the inbox, from any thread."""
     patience: float = inf
-    """Seconds without any task, after which the query is taken for gone."""
+    """Seconds without any task after which the query counts as gone."""
     handover: Handover = field(init=False)
     offered: bool = field(init=False, default=False)
-    """Whether the subscriber has it."""
+    """Whether the subscriber has got it."""
     decided: asyncio.Event = field(init=False, factory=asyncio.Event)
     why: str = field(init=False, default="the flow that the stream is written to has ended")
-    """The text for Spark where it is refused."""
+    """The text for Spark if it is refused."""
     _arrived: dict[int, int] = field(init=False, factory=dict[int, int])
-    """The rows of each partition that have arrived. A later attempt of its task goes on behind them."""
+    """The rows of each partition that have arrived. A later attempt of its task goes on after them."""
     _turns: dict[int, asyncio.Lock] = field(init=False, factory=dict[int, asyncio.Lock])
-    """For each partition the attempts that wait to see whether the one before is lost. Spark bounds them."""
+    """For each partition the attempts that wait until the one before is lost or not. Spark bounds them."""
     _lines: set[Writing] = field(init=False, factory=set[Writing])
     _alone: asyncio.TimerHandle | None = field(init=False, default=None)
-    """Counts the time without any task."""
+    """The timer for the time without any task."""
     _waiting: deque[Writing] = field(init=False, factory=deque[Writing])
-    """Tasks that have rows at hand, in the order in which they have their turn."""
+    """Tasks that have rows to send, in the order of their turns."""
     _free: int = field(init=False, default=0)
-    """Rows that were requested and that no task has been granted."""
+    """Rows that were requested and not granted to a task."""
     _inlet: Inlet[Any] | None = field(init=False, default=None)
     _opened: bool = field(init=False, default=False)
     _end: tuple[BaseException | None] | None = field(init=False, default=None)
-    """How the rows have ended."""
+    """The end of the rows."""
 
     def hand_over(self, failed: Callable[[BaseException], None]) -> Handover:
-        """Give what is settled when the subscriber has decided."""
+        """Return the handover, which is settled when the subscriber has decided."""
         self.handover = Handover(failed, lambda accepted: self.post(self._told, accepted))
         return self.handover
 
     @property
     def live(self) -> bool:
-        """Whether a task is at work on it."""
+        """Whether a task writes it now."""
         return bool(self._lines) and not self.decided.is_set()
 
     # -- the flow of its rows; on the loop of the reader
@@ -141,7 +141,7 @@ class Arrival:
     # -- the tasks
 
     async def write(self, line: Writing, hear: Hear) -> None:
-        """Talk to a task, when no earlier attempt is at work. The connection ends by an exception where it is lost."""
+        """Talk to a task, when no earlier attempt is running. A lost connection raises an exception."""
         if self.decided.is_set():
             line.say(self._word)
             return
@@ -158,7 +158,7 @@ class Arrival:
             self._forget(line)
 
     def _heard(self, line: Writing, said: Frame) -> bool:
-        """Take what a task says; False at its end, which counts when Spark has confirmed it."""
+        """Handle a message of a task. Return False at its end, which counts when Spark has confirmed it."""
         if said.kind == ALIVE:
             return True
         if said.kind == READY:
@@ -194,7 +194,7 @@ class Arrival:
             self._finish(error)
 
     def _forget(self, line: Writing) -> None:
-        """Grant to others what a task will not use."""
+        """Grant the unused credits of a task to others."""
         self._lines.discard(line)
         with suppress(ValueError):
             self._waiting.remove(line)
@@ -204,7 +204,7 @@ class Arrival:
             self._wait_for_a_task(0.0)
 
     def _wait_for_a_task(self, waited: float) -> None:
-        """Give the query up in time; by turns of this loop, which may have been held up itself."""
+        """Give up on the query in time, counted in turns of this loop, which may have been held up itself."""
         if self._end is not None:
             return
         if waited >= self.patience:
@@ -226,7 +226,7 @@ class Arrival:
     # -- the end
 
     def confirmed(self, rows: dict[str, int | None]) -> None:
-        """Take note that all tasks have succeeded: these were all rows, if none was lost or made twice."""
+        """Note that all tasks have succeeded: these were all rows, if none was lost or made twice."""
         for partition, count in rows.items():
             arrived = self._arrived.get(int(partition), 0)
             if count is not None and count != arrived:
@@ -240,7 +240,7 @@ class Arrival:
         self._finish(None)
 
     def give_up(self, error: Exception) -> None:
-        """Have it end by an error, and be refused."""
+        """End it by an error, and refuse it."""
         self.why = str(error)
         self.handover.settle(accepted=False)
         self._finish(error)
@@ -262,7 +262,7 @@ class Arrival:
 
     @property
     def _word(self) -> Frame:
-        """The answer to tasks once it has been decided: rows that were not read are not wanted, or the task fails."""
+        """The answer to tasks after the decision: unread rows are not needed, or the task fails."""
         if self.handover.accepted:
             return Frame(STOP, self.delivery.batch)
         return Frame(FAILED, self.delivery.batch, pickled=self.why.encode())
@@ -309,8 +309,8 @@ class WrittenBatch(Consumable[T]):
     """A micro-batch that Spark writes, delivered *at least once*, with the same ``id`` each time.
 
     Its tasks push the rows as they are requested. Spark records it in the checkpoint when they have ended and it has
-    been acknowledged, as by ``async with``, and then makes the next one. One that is acknowledged before its rows have
-    been read needs no more of them: the tasks compute the rest for themselves.
+    been acknowledged, as by ``async with``. Then Spark makes the next one. If it is acknowledged before its rows have
+    been read, the tasks compute the other rows without sending them.
     """
 
     _arrival: Arrival = field(repr=False)
@@ -318,9 +318,9 @@ class WrittenBatch(Consumable[T]):
 
     @property
     def rows(self) -> Flow[T]:
-        """The rows as a flow, to be read once: partitions as they come, each in its order.
+        """The rows as a flow, to be read once. Partitions come as they arrive, each in its order.
 
-        It completes when Spark has confirmed all tasks. Errors: SparkJobError where Spark gives the batch up, which
+        It completes when Spark has confirmed all tasks. Errors: SparkJobError if Spark gives the batch up. The batch
         comes again if the query begins again.
         """
         from ..._flow.flow import flow_of

@@ -1,4 +1,4 @@
-"""Rows on the wire: a stream of Arrow, which says its schema itself."""
+"""Rows on the wire: a stream of Arrow, which contains its schema."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def to_arrow(batches: Sequence[Any]) -> bytes:
 
 
 def in_arrow(batches: Sequence[Any]) -> memoryview:
-    """The same, left in the memory in which Arrow has written it."""
+    """The same, without a copy of the memory that Arrow has written."""
     import pyarrow as pa
 
     arrow: Any = pa

@@ -1,4 +1,4 @@
-"""The rows of a feed that Spark may still ask for: a stretch of the stream, as batches of Arrow."""
+"""The rows of a feed that Spark may still request: a part of the stream, as batches of Arrow."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from ...errors import SparkJobError
 # `Any` stands for Arrow, whose stubs know it by halves, and for elements.
 
 PIECE: Final = 1024
-"""Elements that are turned into columns at a time: no more than the event loop can wait for."""
+"""Elements that are turned into columns at a time: only as many as the event loop can wait for."""
 
 
 @define(eq=False)
 class Backlog:
-    """Rows by their place in the stream. The feed bounds how many there are: what it asked for less what is committed."""
+    """Rows by their place in the stream. The feed bounds their number: the requested without the committed ones."""
 
     _table: Callable[[Sequence[Any], int], Any]
-    """Turns elements into a table, given the index of the first."""
+    """Turns elements into a table, from the index of the first."""
     first: int = 0
     """The first row that is kept."""
     end: int = field(init=False)
-    """The place behind the last row."""
+    """The place after the last row."""
     error: BaseException | None = field(init=False, default=None)
-    """Why an element is no row. Nothing behind it counts."""
+    """Why an element is not a row. Later elements do not count."""
     _pieces: deque[tuple[int, Any]] = field(init=False, factory=deque[tuple[int, Any]])
     _new: list[Any] = field(init=False, factory=list[Any])
 
@@ -44,7 +44,7 @@ class Backlog:
             self.settle()
 
     def settle(self) -> None:
-        """Turn what has come into columns; stop at the first element that does not fit, or can't be looked at."""
+        """Turn the arrived elements into columns. Stop at the first one that does not fit, or can't be read."""
         new, self._new = self._new, []
         start = self.end - len(new)
         if not new or self.error is not None:
@@ -63,7 +63,7 @@ class Backlog:
         self._pieces.append((start, table.combine_chunks().to_batches()[0]))
 
     def between(self, start: int, end: int) -> list[Any]:
-        """Give the rows between two places."""
+        """Return the rows between two places."""
         if start < self.first:
             raise SparkJobError(
                 f"the query asks for rows from {start}, but the rows before {self.first} are committed and gone. "

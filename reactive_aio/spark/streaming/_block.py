@@ -16,7 +16,7 @@ class Closable(Protocol):
     """A resource that is closed in the end."""
 
     async def close(self) -> BaseException | None:
-        """Leave nothing behind. Return what the cleanup has failed with."""
+        """Close everything. Return the errors of the cleanup."""
 
 
 C = TypeVar("C", bound=Closable)
@@ -24,7 +24,7 @@ C = TypeVar("C", bound=Closable)
 
 @define(eq=False)
 class Block(AbstractAsyncContextManager[C], Generic[C]):
-    """The block; no generator, which would set the traceback of what leaves it, and not all let that be set."""
+    """The block. A generator would set the traceback of an exception that leaves it, which some exceptions forbid."""
 
     _open: Callable[[], Awaitable[C]]
     _opened: C = field(init=False)

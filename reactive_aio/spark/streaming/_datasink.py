@@ -1,7 +1,7 @@
 """The writer of the data source ``reactive_aio``: the tasks of a streaming query push rows to the event loop.
 
-A task sends as many rows as it is granted, and then waits. So the subscriber sets the pace of the query. The query
-commits a micro-batch when the subscriber has acknowledged it.
+A task sends the granted rows, and then waits. So the subscriber sets the pace of the query. The query commits a
+micro-batch when the subscriber has acknowledged it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ._line import dial
 # `Any` stands for batches of Arrow, whose stubs know it by halves.
 
 QUERY, RUN, BATCH = "sql.streaming.queryId", "spark.jobGroup.id", "streaming.sql.batchId"
-"""Where Spark tells its tasks what they work for. The job group of a streaming query is its run."""
+"""The property by which Spark tells its tasks their job. The job group of a streaming query is its run."""
 WHOM = "the inbox that the stream is written to"
 
 
@@ -41,7 +41,7 @@ class Written(WriterCommitMessage):
     delivery: Delivery
     partition: int
     rows: int | None
-    """How many it had, or None where the loop wanted no more of them."""
+    """The number of its rows, or None if the loop needed no more of them."""
 
 
 class FlowWriter(DataSourceStreamArrowWriter):
@@ -65,12 +65,12 @@ class FlowWriter(DataSourceStreamArrowWriter):
         return Written(delivery, task.partitionId(), rows)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
-        """Wait until the subscriber has consumed the micro-batch. There is none where nothing was to be written."""
+        """Wait until the subscriber has consumed the micro-batch. There is none if nothing was written."""
         del batchId
         self._tell(COMMIT, messages)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803 - Spark's name
-        """Say that the micro-batch will come again, if it does."""
+        """Report that the micro-batch will come again, if it does."""
         del batchId
         self._tell(ABORT, messages)
 
@@ -96,7 +96,7 @@ def _delivery(task: TaskContext) -> Delivery:
 
 @define
 class Conversation:
-    """A connection to the event loop, once it is known to be that."""
+    """A connection to the event loop, after the handshake."""
 
     _socket: socket.socket
     _decoder: Decoder = field(init=False, factory=Decoder)
@@ -117,11 +117,11 @@ class Conversation:
 
     @property
     def spoken_to(self) -> bool:
-        """Whether there is something to hear, without waiting."""
+        """Whether there is something to read, without waiting."""
         return bool(self._heard) or bool(select.select([self._socket], [], [], 0)[0])
 
     def hear(self) -> Frame:
-        """Wait for what the loop says; raise what it complains of."""
+        """Wait for a message of the loop. Raise the error that it reports."""
         while not self._heard:
             data = self._socket.recv(4096)
             if not data:
@@ -168,7 +168,7 @@ class Push:
     stopped: bool = field(init=False, default=False)
 
     def to_end(self, batches: Iterator[Any]) -> int | None:
-        """Push all rows and give their number, or None if no more were wanted."""
+        """Push all rows and return their number, or None if no more were needed."""
         self._take()
         rows = 0
         for batch in batches:

@@ -1,6 +1,6 @@
 """The data source ``reactive_aio`` of Spark, in the processes of a streaming query: it asks the event loop for rows.
 
-Rows that are written go by `datasink`.
+`datasink` writes rows.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ class FlowSource(DataSource):
         return "reactive_aio"
 
     def schema(self) -> StructType:
-        """Give the schema of the feed."""
+        """Return the schema of the feed."""
         return StructType.fromJson(json.loads(option(self.options, "schema")))
 
     def streamReader(self, schema: StructType) -> FlowReader:  # noqa: N802 - Spark's name
-        """Give a reader, which connects when it is asked for something."""
+        """Return a reader, which connects when it is first used."""
         del schema
         return FlowReader(dict(self.options))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> FlowWriter:  # noqa: N802 - Spark's name
-        """Give a writer. To overwrite is what the complete mode does, whose batches are the whole result each."""
+        """Return a writer. Only the complete mode overwrites: each of its batches is the whole result."""
         del overwrite
         return FlowWriter(dict(self.options), schema)
 
@@ -70,20 +70,20 @@ class FlowReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._offset(self._ask(BEGIN))
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802 - Spark's name
-        """Let a batch be as large as the feed says."""
+        """Limit a batch to the size that the feed allows."""
         return ReadMaxRows(int(option(self._options, "rows")))
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802 - Spark's name
-        """Admit what has come, as far as the limit allows; to the end of the flow the next row is waited for."""
+        """Admit the arrived rows, up to the limit. To run to the end of the flow, wait for the next row."""
         most = limit.max_rows if isinstance(limit, ReadMaxRows) else UNLIMITED
         return self._offset(self._ask(LATEST, self._place(start), most, int(self._to_the_end)))
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802 - Spark's name
-        """Take for available all that the flow will give: it makes its elements when they are asked for."""
+        """Count as available all elements that the flow will emit: it makes them on request."""
         self._to_the_end = True
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """Share the rows out to tasks."""
+        """Distribute the rows to tasks."""
         first, last = self._place(start), self._place(end)
         self._ask(LATEST, first, last - first)  # after a restart the flow has to begin here; any task may come first
         parts = max(1, min(int(option(self._options, "partitions")), last - first))
@@ -101,7 +101,7 @@ class FlowReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         yield from from_arrow(stream)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Say which rows will not be asked for again."""
+        """Report which rows will not be requested again."""
         self._connected().ask(COMMIT, self._place(end))
 
     def stop(self) -> None:
@@ -146,7 +146,7 @@ class FeedConnection:
         self._file = self._socket.makefile("rb")
 
     def ask(self, kind: int, *numbers: int) -> bytes:
-        """Ask, and wait for the answer."""
+        """Send a request, and wait for the answer."""
         self._socket.sendall(QUESTION.pack(kind, *numbers, *(0,) * (3 - len(numbers))))
         head = self._read(ANSWER.size)
         answer, length = ANSWER.unpack(head)

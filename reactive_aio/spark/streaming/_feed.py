@@ -1,7 +1,7 @@
 """From asyncio to Structured Streaming: a flow as a source of Spark.
 
-The processes of the streaming query ask the event loop for rows (see `feedwire`). The flow is asked for no more than
-``ahead`` elements beyond the place that Spark has come to, and what Spark has not committed is kept, to be given
+The processes of the streaming query ask the event loop for rows (see `feedwire`). The flow is asked for at most
+``ahead`` elements beyond the place of Spark. Rows that Spark has not committed are kept, because it may request them
 again.
 """
 
@@ -41,14 +41,14 @@ if TYPE_CHECKING:
     from ..._flow.flow import Flow
 
 WAIT: Final = 0.05
-"""Seconds that a query is kept waiting for the first row of a batch.
+"""Seconds that a query waits for the first row of a batch.
 
-Then it asks again, or hears that it is to stop.
+Then it asks again, or stops.
 """
 SENT: Final = 1 << 18
 """Bytes of rows that are sent at a time: a transport copies what the socket does not take, on the event loop."""
 LOOK: Final = 0.2
-"""Seconds after which `Feed.drain` looks whether the query is still there."""
+"""Seconds after which `Feed.drain` checks whether the query is still running."""
 
 
 def feed(
@@ -61,22 +61,22 @@ def feed(
     partitions: int = 1,
     name: str | None = None,
 ) -> AbstractAsyncContextManager[Feed]:
-    """Have Spark read a flow as a stream, for the length of an ``async with`` block.
+    """Let Spark read a flow as a stream, for the length of an ``async with`` block.
 
     ``await feed.frame()`` is the streaming DataFrame, for one query. ``schema`` is one of ``Flow.to_spark``. The feed
     subscribes to the flow when the query asks for its first row. A query that begins again from its checkpoint gets the
     rows that it has not committed once more.
 
-    When this process begins again, so does the flow, and the feed has to find its rows by their offset. For this, pass a
-    function from an offset to the flow of the elements from there on. Also pass a ``name``, and never change it: the
-    checkpoint refers to the feed by it.
+    When this process restarts, so does the flow, and the feed has to find its rows by their offset. For this, pass a
+    function from an offset to the flow of the elements from there on. Also pass a ``name``, and never change it,
+    because the checkpoint refers to it.
 
     Demand: at most ``ahead`` elements beyond those that Spark has admitted into its batches. A batch has up to ``batch``
     rows. The feed keeps admitted rows until Spark commits them, when it plans the next batch. So it keeps at most
     ``ahead`` rows and two batches.
     Errors: when the flow fails, or an element does not fit, the rows before it are delivered, and the query fails.
-    ``feed.drain(query)`` raises the error itself.
-    Trigger: by ``availableNow=True`` the query runs to the end of the flow.
+    ``feed.drain(query)`` raises the error.
+    Trigger: with ``availableNow=True`` the query runs to the end of the flow.
     (Spark: a streaming ``DataSource``; Kafka: ``maxOffsetsPerTrigger``.)
     """
     _check_source(flow)
@@ -113,7 +113,7 @@ def _check_flow(given: object, told: str) -> None:
 
 
 def _check_source(source: object) -> None:
-    """Refuse what is neither a flow nor makes one."""
+    """Raise unless the value is a flow or a function that returns one."""
     if callable(source):
         check_function("feed", source, "return the flow from an ordinary function")
     else:
@@ -129,7 +129,7 @@ def _check_session(session: object) -> None:
 
 
 def _active(query: StreamingQuery) -> bool:
-    """Tell whether the query goes on."""
+    """Return whether the query goes on."""
     try:
         return query.isActive
     except Exception:
@@ -137,7 +137,7 @@ def _active(query: StreamingQuery) -> bool:
 
 
 def _processed(query: StreamingQuery) -> SparkJobError | None:
-    """Wait until the query has worked on all there is, or has failed."""
+    """Wait until the query has processed all rows, or has failed."""
     try:
         query.processAllAvailable()
     except Exception as error:
@@ -173,7 +173,7 @@ class Feed:
     error: BaseException | None = field(init=False, default=None)
     """The failure of the flow."""
     _came: asyncio.Event = field(init=False, factory=asyncio.Event)
-    """Set when something has come; who waits clears it."""
+    """Set when something has come. The waiting task clears it."""
     _room: asyncio.Event = field(init=False, factory=asyncio.Event)
 
     def __attrs_post_init__(self) -> None:
@@ -193,7 +193,7 @@ class Feed:
         }
 
     async def frame(self) -> DataFrame:
-        """Give the streaming DataFrame. It is for one query."""
+        """Return the streaming DataFrame. It is for one query."""
         return await asyncio.to_thread(self._load)
 
     def _load(self) -> DataFrame:
@@ -201,7 +201,7 @@ class Feed:
         return self._session.readStream.format("reactive_aio").options(**self.options).load()
 
     async def drain(self, query: StreamingQuery) -> None:
-        """Wait until the flow has ended and the query has worked on all of it. Raise what either has failed with."""
+        """Wait until the flow has ended and the query has processed all rows. Raise the failure of either."""
         while not self._complete and await asyncio.to_thread(_active, query):
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._until(lambda: self._complete), LOOK)
@@ -222,7 +222,7 @@ class Feed:
         await self._reception.open()
 
     async def close(self) -> BaseException | None:
-        """Leave nothing behind. Return what the cleanup of the flow has failed with."""
+        """Close everything. Return the errors of the flow's cleanup."""
         try:
             await self._reception.close()
         finally:
@@ -240,7 +240,7 @@ class Feed:
     # -- the flow
 
     async def _begin_at(self, offset: int) -> None:
-        """Have the flow begin at an offset, unless it has come there already and the rows are kept."""
+        """Begin the flow at an offset, unless it has already come there and the rows are kept."""
         if self._pump is not None:
             if offset >= self._backlog.first or not callable(self._source):
                 return
@@ -272,7 +272,7 @@ class Feed:
         return flow
 
     async def _run(self, flow: Flow[Any]) -> BaseException | None:
-        """Take what the flow gives. Return what its cleanup fails with when it is left."""
+        """Take the elements of the flow. Return the error of its cleanup when it is left."""
         left, failure = False, None
         try:
             async with flow.open() as items:
@@ -291,7 +291,7 @@ class Feed:
         return None
 
     def _ended(self, failure: BaseException | None) -> None:
-        """Note how the flow has ended: an element that is no row came before the failure."""
+        """Note how the flow has ended. An element that is not a row came before the failure."""
         self._backlog.settle()
         wrong = self._backlog.error
         if wrong is not None and failure is not None:
@@ -355,7 +355,7 @@ class Feed:
         )
 
     async def _latest(self, start: int, limit: int, *, wait: bool) -> int:
-        """Say how far a batch may go. The end is reached, or the flow has failed, behind what came before."""
+        """Return how far a batch may go. The end of the flow, or its failure, comes after the earlier rows."""
         await self._begin_at(start)
         self._admit(start + self._ahead)
         backlog = self._backlog
@@ -367,9 +367,9 @@ class Feed:
         return min(backlog.end, start + limit)
 
     async def _fetched(self, start: int, end: int) -> memoryview:
-        """Give rows.
+        """Return the fetched rows.
 
-        After a restart they have to come first. A hundred thousand are too many for a turn of the loop.
+        After a restart they have to come from the flow first. A hundred thousand are too many for a turn of the loop.
         """
         self._admit(end)
         backlog = self._backlog

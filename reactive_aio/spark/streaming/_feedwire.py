@@ -1,4 +1,4 @@
-"""The wire of a feed: what the processes of a streaming query ask of the event loop that the rows come from.
+"""The wire of a feed: the requests of a streaming query's processes to the event loop with the rows.
 
 ::
 
@@ -10,7 +10,7 @@
     loop -> query   DONE     length, and the answer: an offset, or a stream of Arrow
                     REFUSED  length, and why
 
-It begins with the handshake of `_remote.handshake`, by which either end knows the other. Nothing is unpickled at
+It begins with the handshake of `_remote.handshake`, by which the ends prove who they are. Nothing is unpickled at
 either.
 """
 

@@ -1,4 +1,4 @@
-"""Hearing what the process of a query says; and that it says nothing any more, though it has not hung up."""
+"""Reading the messages of a query's process, and noticing its silence without a hang-up."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ..._remote.frames import Decoder, Frame
 BEAT: Final = 5.0
 """Seconds between two signs of life of a task."""
 SILENCE: Final = 6
-"""Beats that may be missed before a task is taken for lost."""
+"""Beats that may be missed before a task counts as lost."""
 
 Hear = Callable[[], Awaitable[Frame]]
 
 
 def hearing(reader: asyncio.StreamReader) -> Hear:
-    """Give what waits for the next frame, and raises ConnectionError where the other side has hung up or fallen silent."""
+    """Return a function that waits for a frame. It raises ConnectionError if the peer hangs up or falls silent."""
     decoder = Decoder()
     heard: deque[Frame] = deque()
 

@@ -45,7 +45,7 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 PAST: Final = 64
-"""Runs of a query that are remembered as over: tasks that Spark has given up do not come later than that."""
+"""The number of ended runs of a query to remember: tasks that Spark has given up do not come later."""
 
 
 @overload
@@ -67,7 +67,7 @@ def inbox(
 def inbox(
     as_: type[Any] = Row, *, host: str = LOOPBACK, port: int = 0, prefetch: int = 8192, patience: float = 300.0
 ) -> AbstractAsyncContextManager[Inbox[Any]]:
-    """Have Spark write a stream to a flow, for the length of an ``async with`` block.
+    """Let Spark write a stream to a flow, for the length of an ``async with`` block.
 
     ``own.batches`` is the flow of micro-batches. Each has its number and its ``rows``, of the class ``as_``, as in
     ``Flow.from_spark``. ``await own.start(frame, checkpoint=...)`` starts a query that writes a streaming DataFrame there.
@@ -76,14 +76,15 @@ def inbox(
     default loopback, and ``port``, by default any free one.
 
     Delivery: at least once, by the same number. `exactly_once` drops repetitions. Rows of different partitions
-    interleave, each partition is in order. A task that Spark retries goes on behind the rows that have arrived. That is
+    interleave. Each partition is in order. A task that Spark retries goes on after the rows that have arrived. This is
     exact if it computes the same rows again. If it computes another number of rows, the query fails.
-    Demand: Spark makes a micro-batch when the one before has been acknowledged. Its tasks send no more rows than are
-    requested, at most ``prefetch`` ahead, and hold their slots of the cluster meanwhile.
+    Demand: Spark makes a micro-batch when the one before has been acknowledged. Its tasks send only requested rows, at
+    most ``prefetch`` ahead, and hold their slots of the cluster meanwhile.
     Errors: when the subscriber fails, so does the query, and the micro-batch is not committed. When a query that was
-    started here fails, the flow fails with SparkJobError. A query that was started elsewhere may disappear in the middle
-    of a micro-batch. When none of its tasks has been there for ``patience`` seconds, the rows fail with SparkJobError. If
-    the query goes on after all, it fails too. With ``math.inf`` the rows wait until the query begins again.
+    started here fails, the flow fails with SparkJobError. A query that was started elsewhere may disappear in the
+    middle of a micro-batch. When none of its tasks has been connected for ``patience`` seconds, the rows fail with
+    SparkJobError. If the query still goes on, it fails too. With ``math.inf`` the rows wait until the query begins
+    again.
     Cancel: refuses the micro-batch that has not been acknowledged, and stops the query that was started here, within
     10 seconds.
     (Spark: a streaming ``DataSource`` with a ``streamWriter``; Kafka: a sink connector.)
@@ -125,7 +126,7 @@ class Inbox(Generic[T]):
     _loop: asyncio.AbstractEventLoop = field(init=False, factory=asyncio.get_running_loop)
     _reception: Reception = field(init=False)
     _arrival: Arrival | None = field(init=False, default=None)
-    """The micro-batch that is written, or waits for its acknowledgement; the last one, for tasks that are late."""
+    """The micro-batch that is written, or waits for its acknowledgement. Later it is the last one, for late tasks."""
     _past: deque[str] = field(init=False, factory=lambda: deque[str](maxlen=PAST))
     """The runs of the query that have been followed by another."""
     _reader: Reader | None = field(init=False, default=None)
@@ -134,7 +135,7 @@ class Inbox(Generic[T]):
     _over: asyncio.Event = field(init=False, factory=asyncio.Event)
     """Set when the query that was started here has ended."""
     _end: tuple[Exception | None] | None = field(init=False, default=None)
-    """How it ended."""
+    """The error that ended it, if any."""
     _closed: bool = field(init=False, default=False)
 
     def __attrs_post_init__(self) -> None:
@@ -149,9 +150,9 @@ class Inbox(Generic[T]):
 
     @property
     def batches(self) -> Flow[WrittenBatch[T]]:
-        """The micro-batches, for one subscriber at a time. The next subscriber is given what this one has not had.
+        """The micro-batches, for one subscriber at a time. The next subscriber gets those that this one has not had.
 
-        It completes when the query does that was started here, or when the inbox is closed.
+        It completes when the query that was started here completes, or when the inbox is closed.
         """
         from ..._flow.flow import flow_of
 
@@ -166,10 +167,10 @@ class Inbox(Generic[T]):
         output_mode: str = "append",
         trigger: Mapping[str, Any] | None = None,
     ) -> StreamingQuery:
-        """Have a streaming DataFrame written here, and give the query. It is stopped with the subscriber or the inbox.
+        """Let Spark write a streaming DataFrame here, and return the query. It stops with the subscriber or the inbox.
 
         ``output_mode`` and ``trigger``, such as ``{"availableNow": True}``, are those of ``DataStreamWriter``.
-        Errors: TypeError at once for a class that does not fit the columns, SparkJobError where the query can't start.
+        Errors: TypeError at once for a class that does not fit the columns, SparkJobError if the query can't start.
         """
         check_classic("Inbox.start", frame)
         folder, given = check_query("Inbox.start", checkpoint, output_mode, trigger)
@@ -193,7 +194,7 @@ class Inbox(Generic[T]):
         return running
 
     def _check(self, frame: DataFrame) -> None:
-        """Refuse a frame that can't be written here; by calls into the JVM."""
+        """Raise for a frame that can't be written here; with calls into the JVM."""
         with asking("Inbox.start", frame.sparkSession):
             if not frame.isStreaming:
                 raise TypeError("Inbox.start() takes a streaming DataFrame, made with spark.readStream")
@@ -211,7 +212,7 @@ class Inbox(Generic[T]):
         await self._reception.open()
 
     async def close(self) -> None:
-        """Leave nothing behind."""
+        """Close everything."""
         self._closed = True
         try:
             if self._query is not None:
@@ -225,7 +226,7 @@ class Inbox(Generic[T]):
             await self._reception.close()
 
     def post(self, handle: Callable[[Any], None], value: Any) -> None:
-        """Have ``handle(value)`` called on the event loop, from any thread."""
+        """Call ``handle(value)`` on the event loop, from any thread."""
         with suppress(RuntimeError):  # the loop has been closed, and nobody is left to hear of it
             self._loop.call_soon_threadsafe(handle, value)
 
@@ -246,7 +247,7 @@ class Inbox(Generic[T]):
             self.offer()
 
     def left_by(self, reader: Reader) -> None:
-        """Take no more of the subscriber that has cancelled."""
+        """Pass no more to the subscriber that has cancelled."""
         if self._reader is not reader:
             reader.release()
         elif self._query is not None:
@@ -258,7 +259,7 @@ class Inbox(Generic[T]):
                 self._arrival.give_up(SparkJobError("the subscriber has cancelled"))
 
     def offer(self) -> None:
-        """Hand the micro-batch over when it is asked for."""
+        """Hand the micro-batch over when it is requested."""
         arrival, reader = self._arrival, self._reader
         if arrival is None or arrival.offered or arrival.handover.settled or reader is None or not reader.demand:
             return
@@ -296,10 +297,10 @@ class Inbox(Generic[T]):
             self._started.set_result(None)
 
     def offered(self, offer: object) -> None:
-        """Nothing: this query calls nobody back."""
+        """Nothing: this query makes no callbacks."""
 
     def broken(self, error: BaseException) -> None:
-        """Nothing: its micro-batches say so themselves."""
+        """Nothing: its micro-batches report that."""
 
     def ended(self, error: SparkJobError | None) -> None:
         """Pass the end on to the subscriber."""
@@ -337,14 +338,14 @@ class Inbox(Generic[T]):
         await writer.drain()
 
     def _is_late(self, delivery: Delivery) -> bool:
-        """Tell whether Spark has given up a task before it came here, and the query has gone on meanwhile, or begun again."""
+        """Return whether Spark gave up a task before it connected, and the query has gone on or begun again."""
         if delivery.run in self._past:
             return True
         now = None if self._arrival is None else self._arrival.delivery
         return now is not None and (delivery.query, delivery.run) == (now.query, now.run) and delivery.batch < now.batch
 
     def _arriving(self, delivery: Delivery, schema: dict[str, Any]) -> Arrival:
-        """Give the micro-batch that a task writes. It may be the first to do so."""
+        """Return the micro-batch that a task writes. It may be the first to do so."""
         arrival = self._arrival
         if arrival is not None and arrival.delivery == delivery:
             return arrival
@@ -369,7 +370,7 @@ class Inbox(Generic[T]):
         return arrival
 
     async def _judged(self, kind: int, delivery: Delivery, rows: dict[str, int | None]) -> Frame:
-        """Say to the driver whether a micro-batch has been consumed, when that is known."""
+        """Report to the driver whether a micro-batch has been consumed, when that is known."""
         arrival = self._arrival
         if arrival is None or arrival.delivery != delivery:
             return _failed(f"micro-batch {delivery.batch} is unknown to this inbox")

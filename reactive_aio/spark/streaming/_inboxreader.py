@@ -26,10 +26,10 @@ class Reader:
     _failure: BaseException | None = field(init=False, default=None)
     """The failure of the subscriber.
 
-    It knows, and most likely cancels. So it gets the failure when it asks for more.
+    The subscriber knows it, and most likely cancels. So it gets the failure only with the next request.
     """
     _end: tuple[BaseException | None] | None = field(init=False, default=None)
-    """The failure that it gets in the end."""
+    """The failure that it gets at the end."""
     _over: bool = field(init=False, default=False)
 
     def __attrs_post_init__(self) -> None:
@@ -45,12 +45,12 @@ class Reader:
         self._tell()
 
     def cancel(self) -> None:
-        """Leave; what has not been acknowledged is not committed."""
+        """Leave. A batch that has not been acknowledged is not committed."""
         self._over = True
         self.inbox.post(self.inbox.left_by, self)
 
     def broken(self, error: BaseException) -> None:
-        """Note what the subscriber has failed with."""
+        """Note the failure of the subscriber."""
         if self._failure is None:
             self._failure = error
 
@@ -73,7 +73,7 @@ class Reader:
             self.inlet.post(self.inlet.on_error, error)
 
     def release(self) -> None:
-        """Say that nothing is left to clean up."""
+        """Report that nothing is left to clean up."""
         release, self._release = self._release, None
         if release is not None:
             release()

@@ -19,9 +19,9 @@
     loop -> driver   STOP     it has been consumed
                      FAILED   why not
 
-It begins with the handshake of `_remote.handshake`, by which either end knows the other, and in which a task says its
-partition. Whatever is no row is JSON. Nothing is unpickled at either end. A task is granted credit for rows that it has
-at hand, so that no credit lies where it is not used.
+It begins with the handshake of `_remote.handshake`, by which the ends prove who they are, and a task names its
+partition. Everything but rows is JSON. Nothing is unpickled at either end. A task gets credit only for rows that it
+has, so that no credit is idle.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ABORT: Final = 18
 
 @frozen
 class Delivery:
-    """The name of one delivery of a micro-batch: a query that begins again makes it anew, by another run."""
+    """The name of one delivery of a micro-batch. A query that begins again delivers it anew, in another run."""
 
     query: str
     run: str
@@ -48,11 +48,11 @@ class Delivery:
 
 
 def frame(kind: int, delivery: Delivery, **more: Any) -> Frame:
-    """Say something of a delivery."""
+    """Make a message about a delivery."""
     return Frame(kind, delivery.batch, pickled=json.dumps({**asdict(delivery), **more}).encode())
 
 
 def named(said: Frame) -> tuple[Delivery, dict[str, Any]]:
-    """Give the delivery that a frame is about, and what more there is in it."""
+    """Return the delivery that a frame is about, and the other fields of the frame."""
     more: dict[str, Any] = json.loads(said.pickled)
     return Delivery(str(more.pop("query")), str(more.pop("run")), int(more.pop("batch"))), more

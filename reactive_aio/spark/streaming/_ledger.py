@@ -1,4 +1,4 @@
-"""Exactly once in effect: what a micro-batch brings about is recorded together with its number."""
+"""Exactly once in effect: the effects of a micro-batch are recorded together with its number."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Ledger(Protocol[X_co]):
     """Remembers which micro-batches have taken effect."""
 
     def entry(self, query: str, batch: int, /) -> AbstractAsyncContextManager[X_co | None]:
-        """Begin a transaction for a batch, or give None where the batch has taken effect before.
+        """Begin a transaction for a batch, or return None if the batch has already taken effect.
 
         When the block ends without an error, commit the transaction's work and the number of the batch *together*. Else
         commit neither. The numbers of a query grow.
@@ -35,10 +35,10 @@ class Ledger(Protocol[X_co]):
 
 
 def exactly_once(handle: Callable[[B, X], Awaitable[object]], ledger: Ledger[X]) -> Callable[[B], Awaitable[None]]:
-    """Give a function for ``for_each`` that handles each micro-batch once, and acknowledges it.
+    """Return a function for ``for_each`` that handles each micro-batch once, and acknowledges it.
 
-    ``handle`` is given the batch and the transaction of the ledger. Its work in the transaction takes effect exactly
-    once, although Spark may deliver the batch again. Its work elsewhere does so at least once. (Kafka:
+    ``handle`` gets the batch and the transaction of the ledger. Its work in the transaction takes effect exactly once,
+    although Spark may deliver the batch again. Its work elsewhere takes effect at least once. (Kafka:
     ``read_process_write``; Spark: a ``batchId`` to drop duplicates by.)
     """
 
@@ -51,9 +51,9 @@ def exactly_once(handle: Callable[[B, X], Awaitable[object]], ledger: Ledger[X])
 
 
 class _Transaction(sqlite3.Connection):
-    """A connection in a transaction that is the ledger's to end. ``with connection:`` in it is a part of its own.
+    """A connection in a transaction that only the ledger ends. ``with connection:`` in it is a part of it.
 
-    As sqlite3 has it, that block would commit, and what has been written would stay where the rest fails.
+    In sqlite3 that block would commit, and its writes would stay if the rest failed.
     """
 
     def __enter__(self) -> _Transaction:
@@ -76,7 +76,7 @@ class _Transaction(sqlite3.Connection):
         raise sqlite3.ProgrammingError(ENDS)
 
     def begin(self) -> None:
-        """Begin; from here on SQLite itself refuses to end the transaction, by any statement."""
+        """Begin. From here on SQLite refuses every statement that would end the transaction."""
         super().execute("BEGIN IMMEDIATE")
         self.set_authorizer(_refuse_ends)
 
@@ -94,17 +94,17 @@ def _refuse_ends(action: int, *_: object) -> int:
 
 @frozen
 class SqliteLedger:
-    """A ledger in a file of SQLite. The transaction is a connection, by which to write what belongs with it.
+    """A ledger in a file of SQLite. The transaction is a connection: write through it.
 
-    The ledger commits when the handler has returned, and rolls back where it fails. A ``with connection:`` of the handler's
-    own is a part of that: it is undone where it raises, and takes effect with the rest. Any call that would end the
-    transaction, such as ``connection.commit()`` and ``executescript()``, raises an error of sqlite3.
+    The ledger commits when the handler has returned, and rolls back if it fails. A ``with connection:`` in the handler
+    is a part of the transaction. If it raises, it alone is undone. Else it takes effect with the rest. Any call that
+    would end the transaction, such as ``connection.commit()`` and ``executescript()``, raises an error of sqlite3.
     """
 
     path: str | PathLike[str]
 
     def entry(self, query: str, batch: int) -> AbstractAsyncContextManager[sqlite3.Connection | None]:
-        """Begin a transaction, or tell that the batch has taken effect."""
+        """Begin a transaction, or report that the batch has taken effect."""
         return _Entry(self, query, batch)
 
     def begin(self) -> _Transaction:
@@ -119,14 +119,14 @@ class SqliteLedger:
 
 @define
 class _Entry(AbstractAsyncContextManager[sqlite3.Connection | None]):
-    """A transaction; no generator, which would set the traceback of what leaves the block, and not all let that be set."""
+    """A transaction. A generator would set the traceback of a leaving exception, which some exceptions forbid."""
 
     ledger: SqliteLedger
     query: str
     batch: int
     _connection: _Transaction = field(init=False)
     _new: bool = field(init=False, default=False)
-    """Whether the batch has not taken effect before."""
+    """Whether the batch has not yet taken effect."""
 
     async def __aenter__(self) -> sqlite3.Connection | None:
         self._connection = await asyncio.to_thread(self.ledger.begin)
@@ -152,5 +152,5 @@ class _Entry(AbstractAsyncContextManager[sqlite3.Connection | None]):
             await self._close()
 
     async def _close(self) -> None:
-        """Close the connection, and so roll back what has not been committed."""
+        """Close the connection, which rolls back uncommitted work."""
         await asyncio.to_thread(self._connection.close)

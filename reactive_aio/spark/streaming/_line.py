@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 REGISTERED: Final[WeakSet[SparkSession]] = WeakSet()
-"""The sessions that know the format. Spark remarks on one that is registered again."""
+"""The sessions that know the format. Spark warns when a format is registered again."""
 
 
 def check_classic(method: str, data: object) -> None:
-    """Refuse a session of Spark Connect, and a frame of one."""
+    """Raise for a session of Spark Connect, and for a frame of one."""
     if is_connect(data):
         raise UnsupportedOnSparkError(
             f"{method}() needs a classic session: Spark Connect runs queries on a server, which may not "
@@ -29,11 +29,11 @@ def check_classic(method: str, data: object) -> None:
 
 
 def register(session: SparkSession) -> None:
-    """Have a session know the format ``reactive_aio``, and the calling thread that it is the active session.
+    """Register the format ``reactive_aio`` in a session, and make that the active session of the calling thread.
 
-    Feeds and inboxes do so for their own sessions. Who writes by
-    ``frame.writeStream.format("reactive_aio").options(**inbox.options).start()`` calls this before, on the same thread: Spark
-    looks for the formats of a query that is written in the active session. Blocks for a call into the JVM.
+    Feeds and inboxes do so for their own sessions. Before you call
+    ``frame.writeStream.format("reactive_aio").options(**inbox.options).start()``, call this on the same thread. Spark
+    looks for the format of a writing query in the active session. It blocks for a call into the JVM.
     """
     from ._datasource import FlowSource
 
@@ -47,7 +47,7 @@ def register(session: SparkSession) -> None:
 
 
 def option(options: Mapping[str, str], name: str) -> str:
-    """Give an option, whose case Spark does not keep."""
+    """Return an option. Spark does not keep the case of its name."""
     for key, value in options.items():
         if key.lower() == name:
             return value
@@ -57,7 +57,7 @@ def option(options: Mapping[str, str], name: str) -> str:
 
 
 def dial(options: Mapping[str, str], whom: str, partition: int = 0, attempt: int = 0) -> socket.socket:
-    """Connect to the event loop, and prove to each other to be who one says."""
+    """Connect to the event loop, with a mutual proof of the secret."""
     host, _, port = option(options, "address").rpartition(":")
     address = Address(host, int(port), bytes.fromhex(option(options, "secret")))
     try:

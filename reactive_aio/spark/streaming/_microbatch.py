@@ -1,4 +1,4 @@
-"""A micro-batch of a streaming query, handed over to the subscriber, who says when it has been consumed."""
+"""A micro-batch of a streaming query, for the subscriber, who acknowledges it when it has been consumed."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ T = TypeVar("T")
 
 @define(eq=False)
 class Handover:
-    """The verdict that the thread in which Spark calls waits for; settled once, from any thread."""
+    """The decision for which the thread of Spark's callback waits. It is settled once, from any thread."""
 
     failed: Callable[[BaseException], None]
-    """Called, on any thread, when the subscriber has failed to consume it."""
+    """Called, on any thread, when the subscriber has refused it."""
     decided: Callable[[bool], None] | None = None
-    """Called once, on whatever thread decides."""
+    """Called once, on the thread that decides."""
     accepted: bool = field(init=False, default=False)
     _settled: Event = field(init=False, factory=Event)
     _lock: Lock = field(init=False, factory=Lock)
 
     @property
     def settled(self) -> bool:
-        """Tell whether it has been decided."""
+        """Return whether the micro-batch has been decided."""
         return self._settled.is_set()
 
     def settle(self, *, accepted: bool) -> bool:
-        """Decide, and give what has been decided: the first word counts."""
+        """Decide, and return the decision. Only the first one counts."""
         with self._lock:
             news = not self.settled
             if news:
@@ -64,7 +64,7 @@ class Consumable(ABC, Generic[T]):
     id: int
     """Its number, from 0 for each checkpoint."""
     query: str
-    """The id of the query, which is its checkpoint's: with ``id`` the name of the batch for all time."""
+    """The id of the query, which is that of its checkpoint. With ``id`` it identifies the batch for ever."""
     _handover: Handover = field(repr=False)
 
     @property
@@ -73,10 +73,10 @@ class Consumable(ABC, Generic[T]):
         """The rows as a flow."""
 
     def acknowledge(self) -> None:
-        """Say that it has been consumed, from any thread. To say it again does nothing.
+        """Acknowledge that it has been consumed, from any thread. A second call does nothing.
 
-        Errors: SparkJobError where it is too late, because the flow has been cancelled or has ended before. Then the
-        batch comes again.
+        Errors: SparkJobError if it is too late, because the flow has been cancelled or has ended. Then the batch comes
+        again.
         """
         if not self._handover.settle(accepted=True):
             raise SparkJobError(
@@ -84,9 +84,9 @@ class Consumable(ABC, Generic[T]):
             )
 
     def fail(self, error: BaseException) -> None:
-        """Say that it can't be consumed, from any thread: the batch comes again, some other time.
+        """Refuse it, from any thread: the batch comes again, some other time.
 
-        The query is stopped, and the flow fails with ``error`` when the next batch is asked for.
+        The query is stopped, and the flow fails with ``error`` when the next batch is requested.
         """
         if not self._handover.settled:
             self._handover.failed(error)
@@ -129,18 +129,18 @@ class MicroBatch(Consumable[T]):
             async with batch as rows:
                 await rows.for_each(store)
 
-    A batch that is let go of without a word fails the flow, which would stand still.
+    A batch that is dropped unacknowledged fails the flow, which would hang otherwise.
     """
 
     frame: DataFrame = field(repr=False)
-    """The rows as a DataFrame, for what Spark is to do with them; to be used on a thread, as it blocks."""
+    """The rows as a DataFrame, for work by Spark. Use it on a thread, because it blocks."""
     _reading: Reading = field(repr=False)
     _prefetch: int = field(repr=False)
     _ordered: bool = field(repr=False)
 
     @property
     def rows(self) -> Flow[T]:
-        """The rows as a flow, whose operators run in Spark's workers, as those of ``Flow.from_spark`` do.
+        """The rows as a flow, whose operators run in Spark's workers, as in ``Flow.from_spark``.
 
         Each subscription computes the batch anew. A batch of a stateful query has to be read to its end.
         """

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 STOP: Final = 10.0
-"""Seconds for a query to stop. Spark by itself would wait for ever."""
+"""Seconds for a query to stop. Spark itself would wait for ever."""
 TERMINATED: Final = 2.0
-"""Seconds for a query to note that it is to stop, before the callback gives way."""
+"""Seconds for a query to notice its stop, before the callback returns."""
 
 
 CLAIMED: Final[dict[str, Query]] = {}
@@ -32,13 +32,13 @@ CLAIMED: Final[dict[str, Query]] = {}
 
 
 class Events(Protocol):
-    """Who hears of the query, on the event loop."""
+    """The receiver of the query's events, on the event loop."""
 
     def started(self, query_id: str) -> None:
         """The query runs."""
 
     def offered(self, offer: tuple[DataFrame, int, Handover]) -> None:
-        """Spark has a micro-batch, and waits."""
+        """Spark has made a micro-batch, and waits."""
 
     def broken(self, error: BaseException) -> None:
         """The subscriber has failed to consume a micro-batch."""
@@ -50,7 +50,7 @@ class Events(Protocol):
 class Withheld(Exception):  # noqa: N818 - no error of anybody's
     """Keeps Spark from committing a micro-batch that has not been consumed.
 
-    By this text, which is that of a call interrupted, Spark knows that a query was stopped and has not failed.
+    This is the text of an interrupted call. By it Spark knows that a query was stopped and has not failed.
     """
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ def _not_ours(record: logging.LogRecord) -> bool:
 
 
 def hush() -> None:
-    """Have py4j not report that a callback raised what it was meant to."""
+    """Make py4j not report the intended exception of a callback."""
     for name in ("py4j.clientserver", "py4j.java_gateway"):
         logger = logging.getLogger(name)
         if _not_ours not in logger.filters:
@@ -74,10 +74,10 @@ def hush() -> None:
 
 @contextmanager
 def claimed(checkpoint: str, query: Query) -> Generator[None]:
-    """Keep a checkpoint for one query. The next one waits where this one has been told to stop, and is refused else.
+    """Keep a checkpoint for one query. The next one waits if this one is stopping, and is refused otherwise.
 
-    Spark by itself stops the one for the other, and waits until the subscriber has consumed the micro-batch in hand. The subscriber then finds
-    that the stream has come to its end.
+    Spark alone would stop the first for the second, and wait until the subscriber has consumed the current micro-batch.
+    The subscriber would then see the end of the stream.
     """
     folder = checkpoint if "://" in checkpoint else os.path.abspath(checkpoint)
     while (other := CLAIMED.setdefault(folder, query)) is not query:
@@ -102,17 +102,17 @@ class Query:
     events: Events
     post: Callable[[Callable[[Any], None], Any], None]
     caller: Callable[[], Any] | None = None
-    """Gives, on a thread on which Spark calls back, the connection by which it does."""
+    """Returns the connection of the thread on which Spark calls back."""
     _query: StreamingQuery | None = field(init=False, default=None)
     _stopping: Event = field(init=False, factory=Event)
     _over: Event = field(init=False, factory=Event)
     pending: Handover | None = field(init=False, default=None)
-    """The batch that Spark waits for, which makes one at a time; refused when the query has to stop."""
+    """The batch that Spark waits for. Spark makes one at a time. It is refused when the query has to stop."""
     _line: Any = field(init=False, default=None)
-    """The connection by which Spark calls. A thread of py4j waits there for more, and would for ever."""
+    """The connection by which Spark calls. A thread of py4j waits there for more, and would wait for ever."""
     _threads: list[Thread] = field(init=False, factory=list[Thread])
     _told: Lock = field(init=False, factory=Lock)
-    """Taken by who tells the end: a query that was given up may end after all."""
+    """Taken by the thread that reports the end: an abandoned query may still end."""
 
     # -- on the loop
 
@@ -123,7 +123,7 @@ class Query:
 
     @property
     def stopping(self) -> bool:
-        """Whether it has been told to stop."""
+        """Whether it is stopping."""
         return self._stopping.is_set()
 
     def start(self) -> None:
@@ -138,12 +138,12 @@ class Query:
             self._thread(self._stop)
 
     def join(self) -> None:
-        """Let the threads, which have nothing left to do, be gone; those that a dead JVM holds are left."""
+        """Wait for the threads, which have nothing left to do, to end. Leave those that a dead JVM holds."""
         for thread in self._threads:
             thread.join(None if self._over.is_set() else 0)
 
     def wait(self, seconds: float) -> bool:
-        """Wait on a thread for the end, and tell whether it has come."""
+        """Wait on a thread for the end, and return whether it has come."""
         return self._over.wait(seconds)
 
     def _thread(self, work: Callable[[], None]) -> None:
@@ -210,7 +210,7 @@ class Query:
                 self._query.stop()
 
     def _await_note(self) -> None:
-        """Wait until Spark knows that it was told to stop, so that it takes what comes for no failure."""
+        """Wait until Spark knows that it was stopped, so that it does not count the end as a failure."""
         for _ in range(int(TERMINATED / 0.01)):
             query = self._query
             if self._over.wait(0.01):

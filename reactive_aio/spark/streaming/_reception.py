@@ -1,4 +1,4 @@
-"""Where the processes of a streaming query come in: a socket on the event loop, whose guests prove to know a secret."""
+"""The entrance of a streaming query's processes: a socket on the event loop. Its guests prove to know a secret."""
 
 from __future__ import annotations
 
@@ -19,37 +19,37 @@ LOOPBACK: Final = "127.0.0.1"
 
 
 def listen_at(host: str, port: int) -> socket.socket:
-    """Listen on a port, 0 for any, for processes that find this one at ``host``. On loopback nobody else can."""
+    """Listen on a port, 0 for any, for processes that reach this one at ``host``. On loopback no other machine can."""
     return socket.create_server((LOOPBACK if host == LOOPBACK else "", port), backlog=128)
 
 
 @define(eq=False)
 class Reception:
-    """Lets in who knows the secret. All others are dropped, without a word and with nothing read of what they say."""
+    """Accepts connections that know the secret. All others are closed, without an answer and unread."""
 
     listening: socket.socket
     host: str
-    """Where the processes find this one."""
+    """The address at which the processes reach this one."""
     serve: Callable[[Guard, asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-    """Talks to one that has come in, until it returns."""
+    """Talks to an accepted connection, until it returns."""
     secret: bytes = field(init=False, repr=False, factory=lambda: secrets.token_bytes(32))
     _port: int = field(init=False)
     _server: asyncio.Server = field(init=False)
     _lines: set[asyncio.Task[Any]] = field(init=False, factory=set[asyncio.Task[Any]])
     _guests: dict[Guard, asyncio.StreamWriter] = field(init=False, factory=dict[Guard, asyncio.StreamWriter])
-    """Those that have not proved who they are, the oldest first."""
+    """The connections without a proof, the oldest first."""
 
     def __attrs_post_init__(self) -> None:
         self._port = self.listening.getsockname()[1]
 
     @property
     def address(self) -> str:
-        """Where it listens, as an option."""
+        """The address on which it listens, as an option."""
         return f"{self.host}:{self._port}"
 
     @property
     def options(self) -> dict[str, str]:
-        """The options of ``format("reactive_aio")`` by which a process finds its way here."""
+        """The options of ``format("reactive_aio")`` by which a process connects here."""
         return {"address": self.address, "secret": self.secret.hex()}
 
     async def open(self) -> None:
@@ -57,7 +57,7 @@ class Reception:
         self._server = await asyncio.start_server(self._connected, sock=self.listening)
 
     async def close(self) -> None:
-        """Hang up on all."""
+        """Close all connections."""
         self._server.close()
         lines = tuple(self._lines)
         for line in lines:

@@ -1,4 +1,4 @@
-"""The source that is a streaming DataFrame: micro-batches, one at a time, each when it is asked for."""
+"""The source of a streaming DataFrame: micro-batches, one at a time, each on demand."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class FromSparkStream(Pushed[MicroBatch[Any]]):
 
     @property
     def arguments(self) -> str:
-        """Return what is known without a call into the JVM."""
+        """Return the facts that are known without a call into the JVM."""
         return f"streaming DataFrame, as_={self.reading.kind.__name__}, checkpoint={self.checkpoint!r}"
 
     @property
@@ -67,7 +67,7 @@ class FromSparkStream(Pushed[MicroBatch[Any]]):
         return subscription
 
     def caller(self) -> Any:
-        """Give py4j's connection of the thread on which Spark calls back."""
+        """Return py4j's connection of the thread on which Spark calls back."""
         context: Any = self.data.sparkSession.sparkContext
         return context._gateway._gateway_client.get_thread_connection()
 
@@ -90,11 +90,11 @@ class StreamSubscription:
     _query_id: str | None = field(init=False, default=None)
     _demand: int = field(init=False, default=0)
     _offer: tuple[Any, int, Handover] | None = field(init=False, default=None)
-    """The micro-batch for which there is no demand yet, or whose query has yet to tell its id."""
+    """The micro-batch without demand yet, or whose query has yet to report its id."""
     _failure: BaseException | None = field(init=False, default=None)
     """The failure of the subscriber.
 
-    It knows, and most likely cancels. So it gets the failure when it asks for more.
+    The subscriber knows it, and most likely cancels. So it gets the failure only with the next request.
     """
     _over: bool = field(init=False, default=False)
     _left: asyncio.Event = field(init=False, factory=asyncio.Event)
@@ -128,7 +128,7 @@ class StreamSubscription:
     def request(self, n: int) -> None:
         """Let Spark hand over more.
 
-        A region that asks is in the middle of its turn, so what waits comes in an event.
+        A region that requests is in the middle of its turn, so a waiting batch comes in an event.
         """
         self._demand = add_demand(self._demand, n)
         if self._offer is not None or self._failure is not None:
@@ -139,19 +139,19 @@ class StreamSubscription:
         self._fail()
 
     def cancel(self) -> None:
-        """Stop the query; what has not been acknowledged is not committed."""
+        """Stop the query. A batch that has not been acknowledged is not committed."""
         self._over = True
         self._query.stop()
 
     # -- what the query tells
 
     def started(self, query_id: str) -> None:
-        """Note by what id the query is known."""
+        """Note the id of the query."""
         self._query_id = query_id
         self._hand_over()
 
     def offered(self, offer: tuple[Any, int, Handover]) -> None:
-        """Take a micro-batch, and hand it over when it is asked for."""
+        """Take a micro-batch, and hand it over when it is requested."""
         if self._over:
             offer[2].settle(accepted=False)
         else:
@@ -220,7 +220,7 @@ class StreamSubscription:
 
 
 def check_query(method: str, checkpoint: object, output_mode: str, trigger: Any) -> tuple[str, dict[str, Any]]:
-    """Check what a query is started with; give the folder of its checkpoint and its trigger."""
+    """Check the arguments of a query. Return the folder of its checkpoint and its trigger."""
     folder = str(checkpoint)
     if not folder:
         raise ValueError(

@@ -1,7 +1,7 @@
 """The rules as predicates over traces: one function a rule, one module a chapter of the specification.
 
-A predicate says what it saw of a broken rule, or None where the rule was kept or can't be judged by the trace.
-Whether something that has not come will still come is judged only where the trace ended at rest; see `Facts`.
+A predicate returns what it saw of a broken rule. It returns None if the rule was kept, or can't be judged by the trace.
+Something that has not come counts as missing only if the trace ended at rest; see `Facts`.
 """
 
 from . import processors as processors

@@ -1,7 +1,7 @@
-"""The base of the predicates: how a rule is entered, and the searches that they share.
+"""The base of the predicates: how a rule is registered, and the searches that they share.
 
-A predicate says what it saw of a broken rule, or None where the rule was kept or can't be judged by the trace.
-Whether something that has not come will still come is judged only where the trace ended at rest; see `Facts`.
+A predicate returns what it saw of a broken rule. It returns None if the rule was kept, or can't be judged by the trace.
+Something that has not come counts as missing only if the trace ended at rest; see `Facts`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ON_ERROR, ON_COMPLETE, REQUEST, CANCEL = Kind.ON_ERROR, Kind.ON_COMPLETE, Kind.R
 
 @frozen
 class Violation:
-    """A broken rule: what was seen of it, and what to do."""
+    """A broken rule: the observation, and the advice."""
 
     rule: str
     seen: str
@@ -43,7 +43,7 @@ NEVER_SEEN: Final = {"2.11": "an event loop and the lock of the interpreter see 
 
 
 def violations(trace: Trace, rules: Iterable[str] = RULES) -> list[Violation]:
-    """Check a trace, by all rules or by those given, in the order of their numbers."""
+    """Check a trace, by all rules or by the given ones, in the order of their numbers."""
     found = [PREDICATES[rule](trace) for rule in rules if rule in PREDICATES]
     return [violation for violation in found if violation is not None]
 
@@ -52,7 +52,7 @@ Finding = str | None
 
 
 def on_trace(rule: str) -> Callable[[Callable[[Trace], Finding]], None]:
-    """Enter a function that looks at a whole trace."""
+    """Register a function that reads a whole trace."""
 
     def enter(look: Callable[[Trace], Finding]) -> None:
         def predicate(trace: Trace) -> Violation | None:
@@ -65,7 +65,7 @@ def on_trace(rule: str) -> Callable[[Callable[[Trace], Finding]], None]:
 
 
 def on_stream(rule: str) -> Callable[[Callable[[Stream, Trace], Finding]], None]:
-    """Enter a function that looks at one stream of a trace."""
+    """Register a function that reads one stream of a trace."""
 
     def enter(look: Callable[[Stream, Trace], Finding]) -> None:
         on_trace(rule)(lambda trace: next(filter(None, (look(each, trace) for each in trace.streams)), None))
@@ -82,7 +82,7 @@ def raising(calls: Iterable[Call], words: str) -> Finding:
 
 
 def unmet(stream: Stream, trace: Trace, words: str) -> Finding:
-    """Report demand that was never met, though there are elements."""
+    """Report demand that was never met although there are elements."""
     missing = stream.wanted - stream.delivered
     if not trace.facts.at_rest or trace.facts.elements is None or stream.cancelled or missing <= 0:
         return None
@@ -90,7 +90,7 @@ def unmet(stream: Stream, trace: Trace, words: str) -> Finding:
 
 
 def slow(calls: list[Call], trace: Trace) -> Finding:
-    """Report if even the quickest of some calls was slow: one that was merely interrupted is not held against it."""
+    """Report if even the quickest of some calls was slow. A call that was merely interrupted does not count."""
     if not calls or min(call.duration for call in calls) <= trace.facts.budget:
         return None
     quickest = min(call.duration for call in calls)
@@ -98,7 +98,7 @@ def slow(calls: list[Call], trace: Trace) -> Finding:
 
 
 def altered(stream: Stream, trace: Trace) -> Finding:
-    """Report if a processor passed another failure on than upstream's."""
+    """Report if a processor passed on another failure than that of upstream."""
     upstream = trace.facts.upstream
     failed = [] if upstream is None else trace.stream(upstream).of(ON_ERROR)
     passed_on = [call for call in stream.of(ON_ERROR) if failed and call.at > failed[0].at]
@@ -108,7 +108,7 @@ def altered(stream: Stream, trace: Trace) -> Finding:
 
 
 def inside(call: Call, trace: Trace, kinds: frozenset[Kind]) -> Call | None:
-    """Return the nearest call of the same stream and of some kinds that a call was made in."""
+    """Return the nearest enclosing call of the same stream and of the given kinds."""
     outer = (each for each in trace.around(call) if each.entry.stream == call.entry.stream and each.kind in kinds)
     return next(outer, None)
 

@@ -40,7 +40,7 @@ def _(stream: Stream, trace: Trace) -> Finding:
 
 
 def _unended(stream: Stream, trace: Trace) -> bool:
-    """Return whether all elements have come and the end has not."""
+    """Return whether all elements have come but not the end."""
     elements, over = trace.facts.elements, stream.cancelled is not None or stream.terminal is not None
     return trace.facts.at_rest and not over and elements is not None and stream.delivered >= elements
 
@@ -155,7 +155,7 @@ def _(trace: Trace) -> Finding:
 
 
 def _stray(trace: Trace) -> Finding:
-    """Report elements that one subscriber requested and another was given."""
+    """Report elements that one subscriber requested and another got."""
     given = [stream for stream in trace.streams if stream.delivered > stream.requested()]
     waiting = [stream for stream in trace.streams if stream.delivered < stream.wanted and not stream.terminal]
     if not given or not waiting or not trace.facts.at_rest:

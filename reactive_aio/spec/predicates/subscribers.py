@@ -96,7 +96,7 @@ def _(stream: Stream, trace: Trace) -> Finding:
 
 
 def _usual(stream: Stream, kind: Kind) -> list[Call]:
-    """Return the terminals that came neither from inside request nor after cancel, and were no None."""
+    """Return the terminals that came neither from inside request nor after cancel, and were not None."""
     before = None if stream.cancelled is None else stream.cancelled.at
     calls = [call for call in stream.of(kind) if kind is ON_COMPLETE or call.value is not None]
     return [call for call in calls if before is None or call.at < before]

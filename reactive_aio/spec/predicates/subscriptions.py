@@ -187,7 +187,7 @@ def _(stream: Stream, trace: Trace) -> Finding:
 
 
 def straggler(stream: Stream, trace: Trace) -> Finding:
-    """Report a signal after a cancel that found nothing under way and no demand open."""
+    """Report a signal after a cancel at rest, when no demand was open."""
     cancelled = stream.cancelled
     if cancelled is None:
         return None

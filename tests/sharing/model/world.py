@@ -175,7 +175,7 @@ class Source:
 
     @contextmanager
     def turn(self) -> Generator[None]:
-        """Give in a turn of the loop, where that is how elements come."""
+        """Yield in a turn of the loop, if elements come that way."""
         for each in self.run.deliveries.values() if self.world.bounds.in_turns else ():
             each.budget.begin()
         yield
@@ -497,7 +497,7 @@ class World:
         )  # fmt: skip
 
     def _turn_of(self, reader: Reader) -> tuple[object, ...]:
-        """Give the place of a reader among those who have a turn."""
+        """Return the place of a reader among those who have a turn."""
         delivery = reader.delivery
         due = next((n for n, each in enumerate(delivery.due) if each is reader), -1)
         taken = [(n, len(items), end is None) for n, (each, items, end) in enumerate(delivery.taken) if each is reader]

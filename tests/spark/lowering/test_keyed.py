@@ -74,7 +74,7 @@ def elements() -> list[Element]:
 
 
 def in_text(key: Any) -> str:
-    """Give a text that is the same for equal keys, of those above."""
+    """Return a text that is the same for equal keys, of those above."""
     if key != key:
         return "nan"
     if isinstance(key, datetime) and key.tzinfo is not None:

@@ -47,7 +47,7 @@ class Cluster:
     def workers(
         self, count: int = 2, *, idle: float = 60.0, beat: float = 5.0, context: Iterable[ContextVar[Any]] = ()
     ) -> SparkWorkers:
-        """Give the scheduler."""
+        """Return the scheduler."""
         at: Any = Context()
         return SparkWorkers(at, count, idle, beat, variables("spark", context))
 

@@ -61,7 +61,7 @@ under_way: set[int] = set()
 
 
 async def waiting(n: int) -> int:
-    """Tell how many are under way."""
+    """Return how many are under way."""
     under_way.add(n)
     await asyncio.sleep(0.01)
     found = len(under_way)

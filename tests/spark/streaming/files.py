@@ -31,7 +31,7 @@ class Folder:
         self._written += 1
 
     def stream(self) -> Any:
-        """Give the streaming frame, of a file at a time."""
+        """Return the streaming frame, of a file at a time."""
         options = {"maxFilesPerTrigger": "1", "maxFileAge": "100000d"}
         return self.spark.readStream.schema("id long, name string").options(**options).json(str(self.path))
 

@@ -44,7 +44,7 @@ def begin(folder: Path) -> SparkSession:
 
 
 def numbers(folder: Path) -> Any:
-    """Give the numbers from an offset on; they end where the test says, once it does."""
+    """Return the numbers from an offset on; they end where the test says, once it does."""
 
     def from_offset(offset: int) -> Flow[Number]:
         async def count() -> AsyncIterator[Number]:

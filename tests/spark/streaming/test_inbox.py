@@ -44,7 +44,7 @@ async def opened(as_: type[Any], **options: Any) -> AsyncGenerator[Inbox[Any]]:
 
 @asynccontextmanager
 async def read(own: Inbox[Any], request: int = 100) -> AsyncGenerator[tuple[WrittenBatch[Any], Recorder]]:
-    """Give the next micro-batch, and a subscriber of its rows."""
+    """Yield the next micro-batch, and a subscriber of its rows."""
     async with own.batches.open() as batches:
         batch = await anext(batches)
         recorder = Recorder(request)

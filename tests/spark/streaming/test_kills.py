@@ -78,7 +78,7 @@ class Service:
     starts: int = field(init=False, default=0)
 
     async def run(self) -> asyncio.subprocess.Process:
-        """Give the process; one that has ended is started again."""
+        """Return the process; one that has ended is started again."""
         if self.process is None or self.process.returncode is not None:
             self.starts += 1
             with self.log.open("ab") as log:
