@@ -36,6 +36,8 @@ SPARK: Final = ("tests/spark", "reactive_aio/spark")
 """The folders whose tests start a session of Spark."""
 SESSION: Final = (*SPARK, "tests/benchmarks/test_tpch.py", "tests/test_flights.py")
 """All tests that start one."""
+APART: Final = "tests/failures/test_programs.py"
+"""The module whose cases take up to a minute each."""
 SECONDS: Final = 30
 """A test that takes seconds counts as so many others, when a run puts the long ones first."""
 LOOP: Final = "_asyncio_loop_factory"
@@ -192,12 +194,14 @@ def long_first(items: list[pytest.Item]) -> None:
 
 
 def unit(nodeid: str) -> str:
-    """Return what a process runs as a whole: a module, and all modules that need a session of Spark.
+    """Return what a process runs as a whole: a module, all modules that need a session of Spark, or a case that takes a minute.
 
     A session takes seconds to start, and a JVM is slow until it has compiled what it runs: with two of them all tests take
     twice as long. Thousands of units would cost more than they even out: the scheduler looks through all of them after each test.
     """
-    return "spark" if nodeid.startswith(SESSION) else module(nodeid)
+    if nodeid.startswith(SESSION):
+        return "spark"
+    return nodeid if nodeid.startswith(APART) else module(nodeid)
 
 
 def module(nodeid: str) -> str:
