@@ -6,6 +6,7 @@ import asyncio
 import gc
 import threading
 import weakref
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -340,6 +341,20 @@ async def test_tasks_that_a_run_wakes_in_its_own_turn_share_one_turn(monkeypatch
     assert [list(range(9))] * 40 == await asyncio.gather(*[iterated(flow) for _ in range(40)])
 
     assert 0 < max(given) <= budgets.TURN * 1.001
+
+
+@pytest.mark.usefixtures("still")
+async def test_the_end_of_many_tasks_is_no_single_iteration_of_the_loop() -> None:
+    hub: Hub[int] = Hub(idle="drop")
+    reading = [asyncio.create_task(iterated(hub.flow)) for _ in range(4 * AT_ONCE)]
+    await idle()
+    hub.complete()
+
+    ended: list[int] = []
+    while not all(task.done() for task in reading):
+        await asyncio.sleep(0)
+        ended.append(sum(task.done() for task in reading))
+    assert max(after - before for before, after in pairwise([0, *ended])) <= AT_ONCE
 
 
 async def test_a_snapshot_shows_how_far_it_has_come() -> None:
