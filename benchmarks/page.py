@@ -107,8 +107,9 @@ LIMITS: Final = """\
   both where a service works on large arrays.
 - **Rows into files, and many columns, from run to run.** Rows took 1.02 and 1.30 times `mapInArrow`, an hour apart. Columns took 1.13 and 1.54 times
   `collect`. Other chapters had warmed the JVM before the better run.
-- **Lines of a file.** A process that does nothing else takes 1.15 to 1.25 times the loop by hand. In the process of the benchmarks, runs gave 1.07 to
-  2.00 times. The reason is not known.
+- **Lines of a file, from run to run.** Runs gave 1.07 to 2.00 times the loop by hand, and the latest two 1.21 to 1.24. Chunk, text and lines are free
+  before the next chunk is read. If glibc then gives the memory back, each chunk is made of new pages. With
+  `MALLOC_TRIM_THRESHOLD_=131072` and the same for `MALLOC_MMAP_THRESHOLD_` a flow took twice as long, and the loop by hand 1.6 times.
 - **Many columns.** Spark plans a frame of 2,000 columns anew for the frame that tasks in Python read, which has them all in one. `mapInArrow` by hand
   has the same to pay: it took 1.29 times the CPU of `collect` on a busy machine, without making a value. On that machine the JVM had 92 % of
   the CPU of a flow over it, and the workers and the loop the rest.
@@ -135,25 +136,20 @@ LIMITS: Final = """\
   a context, and its place in the order of cleanup. That is 132 calls. 16 of them are not ours.
 - **Attempts of a retry.** An attempt takes 71 calls. 32 of them find the stage that failed and write the note, which names the stage, its line, the element
   and the source. The policy may look at the failure, and so may a hook, so the note can't wait. A run of `repeat` takes 18 calls.
-- **Groups.** A group of two elements is a flow, with an end that is awaited in a task: 227 calls. A task with a queue by hand takes 74, and has no bound
+- **Groups.** A group of two elements is a flow, with an end that is awaited in a task: 234 calls. A task with a queue by hand takes 74, and has no bound
   over all groups, no failure that reaches them, and no cancel.
 - **One element for several readers.** Each of eight that take one element at a time takes 27 calls, and 29 with a queue of one. But ours see to the demand
   of all: each look at the shared log is a lock, and two counts that say how far the slowest and the fastest are. With a `prefetch` this is done for a list.
 - **Offers from a thread, one by one.** The thread runs cold, behind a switch. On a busy machine to wake the loop by `call_soon_threadsafe` takes 9 us
   then. The budget of the loop, by which no flow holds it for more than a millisecond, adds 1.6 to 2.5 us, and the log 4 to 5.
-- **Bodies of chunks of 64 KiB.** Each chunk is a copy of 64 KiB into the socket, behind which the processor's caches are cold. Starlette
+- **Bodies of chunks of 64 KiB, from run to run.** Each chunk is a copy of 64 KiB into the socket, after which the processor's caches are cold. Starlette
   awaits the iterator in the task that sends. Here a task owns the iterator, and the one that sends advances it in its name, for exact
-  demand and a cleanup in its own context. That is six calls of Python for each chunk and not two. The event loop has a turn each
-  millisecond, in which Starlette takes none. Where both ends of the socket are in one process, it takes 1.15 to 1.16 times the CPU, and a body
-  from a list, which nobody owns, 1.09 to 1.11. With nine calls it was 1.22 and 1.13 there. A service on a processor to itself took 1.21 times
-  the CPU then, and 1.18 of the time. The latest run gave 1.27 times the CPU, from 1.06 to 1.82, and 1.09 of the time. A loop by hand that lets the
-  event loop have these turns takes 1.00 to 1.05.
-- **Events to a thousand clients.** Nearly all CPU of an event is the server's `send` and the system's. The rest is the place of each client in
-  the shared log, counted demand, and the wake-up of its task. With the processor to itself, and 50 readers that stall, an event took 40 us
-  and 30 by hand, 1.30 and 1.32 times in two runs. Without them, it took 1.39 and 1.26 times, and 0.92 to 1.51
-  on a busier machine. In the latest run an event took 49 us beside 50 readers that stall, and 47 by hand beside as many. An event bears the time
-  at which it is due. So p99 grows without a bound where the processor is too busy for ten thousand sends a second, by hand too.
-  With the processor to itself it was 41 and 42 ms beside 50 readers that stall, and 31 by hand. On the busier machine it was 66 to 188 ms.
+  demand and a cleanup in its own context. That is six calls of Python for each chunk and not two. Runs gave 0.86 to 1.27 times the CPU of
+  Starlette, and 1.04 to 1.18 of the time. The latest gave the least of both.
+- **Events to a thousand clients, from run to run.** Nearly all CPU of an event is the server's `send` and the system's. The rest is the place of each
+  client in the shared log, counted demand, and the wake-up of its task. Runs on a processor with nothing else to do gave 1.19 to 1.39 times the loop by hand, and the
+  latest 1.19, or 1.23 while 50 others stall. An event bears the time at which it is due. So p99 grows without a bound where the processor is
+  too busy for ten thousand sends a second, by hand too.
 """
 
 
