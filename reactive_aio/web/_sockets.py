@@ -90,8 +90,10 @@ class StreamSocket:
         origin = named.get(b"origin")
         if origin is None or "*" in self._origins or origin in self._origins:
             return True
-        _, _, host = origin.partition("://")
-        return host == named.get(b"host") != ""
+        scheme, _, host = origin.partition("://")
+        # Behind a proxy that ends TLS, a page of https connects by ws. The other way round a page was not protected.
+        weaker = scope.get("scheme") == "wss" and scheme != "https"
+        return host == named.get(b"host") != "" and not weaker
 
     async def _served(self, receive: Receive, send: Send) -> tuple[int, str]:
         """Serve until the end. Return the code and the reason to close the connection with, or 0 if it is closed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import zlib
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from reactive_aio import Flow
 from reactive_aio.errors import SourceConsumedError
+from reactive_aio.testing import run_virtual
 from reactive_aio.web import (
     ClientDisconnectedError,
     TooLargeError,
@@ -94,6 +96,23 @@ async def test_what_the_client_says_is_believed_only_where_it_is_too_much(said: 
 async def test_a_client_that_goes_in_the_middle_is_a_failure() -> None:
     with pytest.raises(ClientDisconnectedError, match="after 2 bytes"):
         await request_body(SCOPE, Upload([b"xx"], goes=True).receive, max_bytes=5).drain()
+
+
+def test_a_client_that_sends_too_slowly_is_left_by_a_timeout() -> None:
+    left = False
+
+    async def receive() -> Mapping[str, object]:
+        nonlocal left
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            left = True
+            raise
+        return {"type": "http.request", "body": b"x", "more_body": True}
+
+    with pytest.raises(TimeoutError):
+        run_virtual(request_body(SCOPE, receive, max_bytes=3).timeout(20).to_list())
+    assert left
 
 
 def test_what_has_no_body_is_refused_by_name() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ from attrs import define, field
 
 from reactive_aio import Flow
 from reactive_aio.testing import run_virtual
-from reactive_aio.web import EventStream, FlowResponse, JSONLinesResponse
+from reactive_aio.web import Event, EventStream, FlowResponse, JSONLinesResponse
 from tests.web.client import Client
 
 
@@ -98,17 +98,33 @@ def test_when_the_client_disconnects_the_cleanup_has_ended_before_the_call_retur
     run_virtual(main())
 
 
-async def test_a_source_that_never_suspends_is_left_when_the_client_disconnects() -> None:
+@pytest.mark.parametrize(
+    "respond",
+    [FlowResponse, JSONLinesResponse, lambda flow: EventStream(lambda _: flow.map(Event))],
+    ids=["body", "lines", "events"],
+)
+@pytest.mark.parametrize("awaited", [False, True])
+async def test_a_source_that_never_suspends_is_left_when_the_client_disconnects(
+    respond: Callable[[Flow[str]], Any], awaited: bool
+) -> None:
     closed: list[str] = []
 
-    def endless() -> Iterator[bytes]:
+    def endless() -> Iterator[str]:
         try:
             while True:
-                yield b"x"
+                yield "x"
         finally:
             closed.append("closed")
 
-    await Client(leaves_after=100).ask(FlowResponse(Flow.from_iterable(endless)))
+    async def ready() -> AsyncIterator[str]:
+        try:
+            while True:
+                yield "x"
+        finally:
+            closed.append("closed")
+
+    flow = Flow.from_async_iterable(ready) if awaited else Flow.from_iterable(endless)
+    await Client(leaves_after=100).ask(respond(flow))
 
     assert ["closed"] == closed
 

@@ -26,6 +26,7 @@ class Browser:
 
     app: StreamSocket
     headers: list[tuple[bytes, bytes]] = field(factory=list[tuple[bytes, bytes]])
+    scheme: str = "ws"
     protocols: tuple[str, ...] = (PROTOCOL,)
     closed: tuple[int, str] | None = field(init=False, default=None)
     limits: dict[str, Any] | None = field(init=False, default=None)
@@ -39,7 +40,12 @@ class Browser:
     async def __aenter__(self) -> Browser:
         self.reads.set()
         self._said.put_nowait({"type": "websocket.connect"})
-        scope = {"type": "websocket", "headers": self.headers, "subprotocols": self.protocols}
+        scope = {
+            "type": "websocket",
+            "scheme": self.scheme,
+            "headers": self.headers,
+            "subprotocols": self.protocols,
+        }
         self._served = asyncio.create_task(self.app(scope, self._said.get, self._send))
         await self.wait()
         if self.accepted:
@@ -381,6 +387,24 @@ def test_a_page_of_another_host_is_not_let_in(origin: str | None, allowed: list[
 
     browser = run_virtual(main())
     assert (accepted, None if accepted else 1008) == (browser.accepted, browser.closed and browser.closed[0])
+
+
+@pytest.mark.parametrize(
+    ("scheme", "origin", "accepted"),
+    [
+        ("ws", "http://here.example", True),
+        ("ws", "https://here.example", True),  # a proxy has ended TLS
+        ("wss", "https://here.example", True),
+        ("wss", "http://here.example", False),
+    ],
+)
+def test_a_page_without_tls_is_not_let_in_with_tls(scheme: str, origin: str, accepted: bool) -> None:
+    async def main() -> Browser:
+        headers = [(b"Host", b"here.example"), (b"Origin", origin.encode())]
+        async with Browser(StreamSocket({}), headers=headers, scheme=scheme) as browser:
+            return browser
+
+    assert accepted == run_virtual(main()).accepted
 
 
 def test_who_does_not_speak_the_protocol_is_not_let_in() -> None:
