@@ -42,6 +42,7 @@ from reactive_aio.web import (
 )
 from reactive_aio.web import connect as connect_web
 from tests.web.test_clients import serving
+from tests.web.test_servers import SERVERS
 
 PATIENCE = 20.0
 """Seconds after which what should come at once counts as lost."""
@@ -51,6 +52,8 @@ PIPE = 1
 """Blocks that a pipe holds."""
 SOCKETS = 16
 """Blocks that two sockets hold, whose buffers are set, and what asyncio reads ahead."""
+UPLOAD = 24
+"""Blocks that two sockets hold, and what a server reads ahead."""
 BUFFER = 65_536
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sets the sizes of pipes")
@@ -339,6 +342,38 @@ def requests(name: str, of_body: Callable[[Flow[bytes]], Flow[Any]]) -> None:
 
 requests("request_body", lambda body: body)
 requests("request_body, json_lines", json_lines)
+
+
+def uploads(name: str, server: Callable[[Any, socket.socket], AbstractAsyncContextManager[None]]) -> None:
+    """A client that uploads to a real server, whose application stops reading."""
+
+    @connector(f"request_body, {name}")
+    async def ends(_: Path) -> AsyncGenerator[Ends]:
+        source, begun, over = Source(BLOCK, SIZE), asyncio.Queue[AsyncIterator[bytes]](), asyncio.Event()
+
+        async def application(scope: Any, receive: Any, _: Any) -> None:
+            if scope["type"] == "http":
+                async with request_body(scope, receive, max_bytes=1 << 40).open() as chunks:
+                    begun.put_nowait(chunks)
+                    await over.wait()
+
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER)  # each connection has it from here
+            async with server(application, listener):
+                async with connect("127.0.0.1", listener.getsockname()[1]) as peer:
+                    narrow(peer)
+                    head = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000000\r\n\r\n"
+                    await peer.send(Flow.of(head))
+                    sending = asyncio.create_task(peer.send(source.flow))
+                    yield source.ends(await begun.get(), bound=UPLOAD)
+                    sending.cancel()
+                    with suppress(asyncio.CancelledError):
+                        await sending
+                over.set()
+
+
+for name, server in SERVERS.items():
+    uploads(name, server)
 
 
 @connector("StreamSocket, connect")
