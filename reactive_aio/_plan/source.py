@@ -303,7 +303,10 @@ class Pushed(Source[T_co]):
     is_transparent: bool = False
     """Whether it reads one flow, and passes on whatever comes, so that the end of the flow is the end of the region."""
     is_bare: bool = False
-    """Whether all that it needs of an inlet is the outlet, the loop, the context and `post`: it has no task and no cleanup to wait for."""
+    """Whether it uses only the outlet, the loop, the context and `post` of an inlet, and all of these on the event loop.
+
+    It has no task, and no cleanup to wait for. An awaited end of such a source needs no driver.
+    """
 
     @abstractmethod
     def open(self, inlet: Inlet[Any]) -> Subscription:

@@ -33,7 +33,7 @@ async def run_pushed(feed: Placed[Any], stages: Sequence[Placed[Any]], default: 
     run = _begun(feed, stages)
     if isinstance(run, Failed):
         raise run.take()
-    run.open()
+    run.context.run(run.open)
     try:
         if not run.closed:
             await run.done
@@ -110,6 +110,9 @@ class DirectPushed(Direct, Taker):
 
     def on_error(self, error: BaseException) -> None:
         """Take the failure. It stays behind the elements."""
+        if self.closed:
+            drop_error(error)
+            return
         self._input.end(error)
         self._go()
 

@@ -169,6 +169,27 @@ async def test_a_bare_source_of_ones_own_has_such_ends(driven: list[object]) -> 
     assert [] == driven
 
 
+async def test_a_bare_source_has_a_context_of_its_own_and_a_late_failure_goes_to_the_hook() -> None:
+    dropped: list[str] = []
+
+    class Silent(Echoing):
+        def request(self, n: int) -> None:
+            """Nothing."""
+
+    class Late(Echo):
+        def open(self, inlet: Inlet[int]) -> Subscription:
+            """Set a variable, complete, and then fail."""
+            number.set(9)
+            inlet.loop.call_soon(inlet.on_complete)
+            inlet.loop.call_soon(inlet.on_error, ValueError("late"))
+            return Silent([], inlet)
+
+    with hooks.using(on_error_dropped=lambda error: dropped.append(str(error))):
+        assert 0 == await flow_of(Late()).count()
+        await asyncio.sleep(0)
+    assert (["late"], 0) == (dropped, number.get())
+
+
 async def test_a_second_end_is_refused() -> None:
     async with Flow.range(2).window(2).open() as windows:
         window = await anext(windows)
