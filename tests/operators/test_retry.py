@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import gc
+import weakref
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from reactive_aio import UNBOUNDED, Flow, hooks
+from reactive_aio import UNBOUNDED, Backoff, Flow, SourceConsumedError, hooks
+from reactive_aio.testing import run_virtual
 from tests.arbiter.sessions import Sessions
 from tests.subscribers import Recorder, idle
 
@@ -178,3 +181,34 @@ def test_retry_refuses_what_is_no_number_of_retries(retries: int, refused: type[
     told = {ValueError: "at least 0", TypeError: r"Pass a number of retries, a Backoff\(...\) or None"}
     with pytest.raises(refused, match=told[refused]):
         Flow.of(1).retry(retries)
+
+
+def test_a_source_that_can_be_read_once_is_not_tried_again_and_the_failure_is_the_context() -> None:
+    async def numbers() -> AsyncIterator[int]:
+        yield 1
+        raise ConnectionError("lost")
+
+    with pytest.raises(SourceConsumedError) as failed:
+        run_virtual(Flow.from_async_iterable(numbers()).retry(Backoff(1)).to_list())
+
+    assert "lost" == str(failed.value.__context__)
+
+
+class Once(OSError):
+    """A failure that can be referred to weakly."""
+
+
+async def test_a_failure_is_not_kept_behind_the_next_attempt() -> None:
+    gone: list[weakref.ref[Once]] = []
+
+    def attempt() -> Flow[int]:
+        if gone:
+            return Flow.of(1, 2)
+        error = Once("once")
+        gone.append(weakref.ref(error))
+        return Flow.error(error)
+
+    async with Flow.defer(attempt).retry(1).open() as items:
+        assert 1 == await anext(items)
+        gc.collect()
+        assert gone[0]() is None

@@ -82,7 +82,8 @@ class Recovering(Fluent[T_co]):
         element.
         Demand: when an attempt fails, the next attempt gets the rest of the demand. Nothing is buffered.
         Errors: the failure of the last attempt, with a note; a failure that is not among ``errors``; an exception of
-        ``resume``. A number below 0 is refused with ValueError when the flow is built, and an argument of another type
+        ``resume``. SourceConsumedError at once, with the failure before as its context, for a source that can be read
+        only once. A number below 0 is refused with ValueError when the flow is built, and an argument of another type
         with TypeError.
         Cancel: a wait ends at once.
         (Reactor, RxJava: ``retry``, also in the count, ``retryWhen(Retry.backoff(...))`` with ``transientErrors`` for

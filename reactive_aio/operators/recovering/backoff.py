@@ -18,11 +18,11 @@ MOST: Final = 1e9
 class Backoff:
     """A policy for `Flow.retry`: how long it waits before it tries again, and how often it does.
 
-    The first wait is ``first`` seconds. Each that follows is ``factor`` times as long, and none is longer than
-    ``max_delay`` seconds. Each is longer or shorter by chance, by up to the share ``jitter``, from 0 to 1, drawn from
-    ``random``. ``max_retries`` is the number of retries behind the first attempt; None is no end.
-    **By default an element begins the count and the waits anew**: a connection that has worked has all its retries again. So a
-    source that emits before each failure is retried for ever. With ``reset=False`` all retries of a subscription count.
+    The first wait is ``first`` seconds. Each later wait is ``factor`` times the one before, up to ``max_delay`` seconds.
+    ``jitter``, from 0 to 1, changes each wait at random: 0.5 makes it up to half longer or shorter. ``random`` supplies the
+    random numbers. ``max_retries`` is the number of retries after the first attempt; None means no limit.
+    **By default each element resets the count and the waits**, so ``max_retries`` is a number in a row. A source that emits
+    before each failure is then retried for ever. With ``reset=False`` all retries of a subscription count.
 
     >>> from reactive_aio import Backoff
     >>> Backoff(0.5, max_retries=3)

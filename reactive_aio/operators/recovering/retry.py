@@ -9,9 +9,10 @@ from attrs import define, field, frozen
 
 from ..._arbiter import Inner
 from ..._core.guard import Failed, guarded
-from ..._core.notes import add_note
+from ..._core.notes import add_note, set_context
 from ..._plan import Inlet, Pushed
 from ..._plan.nodes import FlowLike
+from ...errors import SourceConsumedError
 from ...spec import Subscription
 from .._fluent import check_flow
 from ..timing.waiting import Waiting
@@ -55,6 +56,8 @@ class Attempts(Waiting):
     """The next one, without its share of chance."""
     _last: list[Any] = field(init=False, factory=list[Any])
     """The last element of all attempts, where it is needed to go on from it."""
+    _failure: BaseException | None = field(init=False, default=None)
+    """The failure of the attempt before, until the next one gives a signal."""
 
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
@@ -62,6 +65,7 @@ class Attempts(Waiting):
 
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
         """Pass elements on: a success."""
+        self._failure = None
         if self._retries and self.given.policy.reset:
             self._retries, self._delay = 0, self.given.policy.first
         if self.given.resume is not None:
@@ -70,12 +74,23 @@ class Attempts(Waiting):
 
     def on_source_complete(self) -> None:
         """Complete with the attempt that did."""
+        self._failure = None
         self.complete()
+
+    def cancel(self) -> None:
+        """Leave, and let go of the failure, whose traceback leads back to here."""
+        self._failure = None
+        super().cancel()
 
     def on_source_error(self, error: BaseException) -> None:
         """Wait for the next attempt, or give up with this failure."""
         policy = self.given.policy
-        if not isinstance(error, self.given.errors):
+        before, self._failure = self._failure, None
+        if isinstance(error, SourceConsumedError):  # it would be the same each time
+            if before is not None:
+                set_context(error, before)
+            self.fail(error)
+        elif not isinstance(error, self.given.errors):
             self.fail(error)
         elif self._retries == policy.max_retries:
             if self._retries:
@@ -83,6 +98,7 @@ class Attempts(Waiting):
             self.fail(error)
         else:
             self._retries += 1
+            self._failure = error
             delay, self._delay = self._delay, policy.after(self._delay)
             if delay:
                 self._wait(delay)

@@ -30,7 +30,7 @@ class Scheduling(Fluent[T_co]):
         event loop that reads.
         Demand: at most ``prefetch`` elements have been requested and are not consumed yet. When three quarters of them
         have been consumed, the same number is requested again. For workers a quarter is enough, to keep them busy. With
-        ``prefetch=1`` an element is requested when the one before is done.
+        ``prefetch=1`` an element is requested when the one before has been handed on.
         Errors: a failure comes after the elements before it. If the loop, thread or pool ends before the flow, the flow
         fails with SchedulerClosedError. ``prefetch`` below 1 is refused with ValueError when the flow is built.
         Cancel: crosses at once. Elements on their way go to ``hooks.on_discard``.
