@@ -194,17 +194,17 @@ def test_a_source_that_can_be_read_once_is_not_tried_again_and_the_failure_is_th
     assert "lost" == str(failed.value.__context__)
 
 
-class Once(OSError):
+class OnceError(OSError):
     """A failure that can be referred to weakly."""
 
 
 async def test_a_failure_is_not_kept_behind_the_next_attempt() -> None:
-    gone: list[weakref.ref[Once]] = []
+    gone: list[weakref.ref[OnceError]] = []
 
     def attempt() -> Flow[int]:
         if gone:
             return Flow.of(1, 2)
-        error = Once("once")
+        error = OnceError("once")
         gone.append(weakref.ref(error))
         return Flow.error(error)
 
