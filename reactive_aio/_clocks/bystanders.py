@@ -63,8 +63,9 @@ class Bystanders:
 
     def _look(self, *, settling: bool, loops: Iterable[asyncio.AbstractEventLoop]) -> str | None:
         asked = dict.fromkeys(loops, "given")
+        seen = set(self._concerned())
         frames = _frames_of_others()
-        for thread in self._concerned():
+        for thread in seen:
             frame = frames.get(thread.ident or 0)
             if is_idle_worker(thread, frame):
                 continue
@@ -75,7 +76,10 @@ class Bystanders:
                 asked[loop] = thread.name
             else:
                 return f"thread {thread.name!r} is at work"
-        return self._ask(asked, settling=settling) if asked else None
+        reason = self._ask(asked, settling=settling) if asked else None
+        if reason is None and any(thread not in seen for thread in self._concerned()):
+            return "a thread has just started"  # by one of those that have been asked
+        return reason
 
     def _concerned(self) -> Iterator[threading.Thread]:
         aside = (threading.current_thread(), threading.main_thread())

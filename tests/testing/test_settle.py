@@ -252,6 +252,26 @@ def test_a_thread_that_is_started_for_a_region_is_at_work_before_it_has_begun(mo
     assert found == "thread 'late' is at work"
 
 
+def test_a_thread_that_starts_while_others_are_asked_is_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    bystanders = Bystanders()
+    ask, go_on = Bystanders._ask, threading.Event()
+    started = threading.Thread(target=go_on.wait)
+
+    def asked(self: Bystanders, *arguments: Any, **named: Any) -> str | None:
+        reason = ask(self, *arguments, **named)
+        started.start()
+        return reason
+
+    with asyncio.Runner() as runner, schedulers.thread("asked") as thread:
+        assert [0] == runner.run(Flow.range(1).publish_on(thread).to_list())
+        monkeypatch.setattr(Bystanders, "_ask", asked)
+        try:
+            assert "a thread has just started" == bystanders.busy(settling=True)
+        finally:
+            go_on.set()
+            started.join()
+
+
 def test_a_loop_that_is_about_to_stop_is_at_work() -> None:
     loop = asyncio.new_event_loop()
     windows: list[Window] = []
