@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.stress, pytest.mark.asyncio(loop_factories=["asyncio"]
 MANY = 10**6
 FRAMES = 60
 """How many frames the stack may have beyond those of the test, for each combinator."""
-BLOCKS = 20_000
+BLOCKS = 40_000
 """How many objects may come to be: those of one turn of the loop, and what the garbage collector has not yet seen."""
 TURNS = 50
 """How many turns the others must have: far fewer than the hundreds that they do have, one about every millisecond."""
