@@ -20,8 +20,8 @@ pytestmark = [pytest.mark.stress, pytest.mark.asyncio(loop_factories=["asyncio"]
 MANY = 10**6
 FRAMES = 60
 """How many frames the stack may have beyond those of the test, for each combinator."""
-BLOCKS = 40_000
-"""How many objects may come to be: those of one turn of the loop, and what the garbage collector has not yet seen."""
+BLOCKS = 20_000
+"""How many objects may come to be: those of one turn of the loop."""
 TURNS = 50
 """How many turns the others must have: far fewer than the hundreds that they do have, one about every millisecond."""
 
@@ -43,6 +43,7 @@ async def watched(combinators: int = 1, turns: int = TURNS) -> AsyncGenerator[Wa
         while True:
             watch.turns += 1
             if watch.turns % (turns // 2) == 0:
+                gc.collect()  # of a failure remains what only the garbage collector frees
                 watch.blocks.append(sys.getallocatedblocks())
             await asyncio.sleep(0)
 
