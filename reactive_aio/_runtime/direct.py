@@ -115,6 +115,16 @@ class Direct(ABC):
 
     # -- the end
 
+    def _finish(self) -> None:
+        """Take the element of the last stage, if no other stage has one. A pass does the same in more calls."""
+        try:
+            for item in self._run.transforms[-1].finish():
+                self.value = item
+        except FAILURES as error:
+            self._fail(as_of_a_generator(error), locate=True)
+        else:
+            self._signal(self.close())
+
     def _complete(self) -> None:
         failures: list[BaseException] = []
         try:
@@ -209,7 +219,7 @@ class DirectPulled(Direct):
                 run.ended(input_ended=False)
                 return True
             run.current = None
-            for item in run.transforms[-1].finish():
+            for item in run.transforms[-1].finish():  # as `_finish`, without a call: a service runs many small flows
                 self.value = item
         except FAILURES as error:
             self._fail(as_of_a_generator(error), locate=True)

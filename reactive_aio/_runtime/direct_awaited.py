@@ -14,7 +14,7 @@ from typing import Any
 
 from .._core import budgets
 from .._core.budgets import Budget, Taker
-from .._core.guard import FAILURES, Failed, as_failure, as_of_a_generator
+from .._core.guard import FAILURES, Failed, as_failure
 from .._core.missing import MISSING
 from .._core.notes import add_note
 from .._fusion import Call, Placed, RegionRun
@@ -240,16 +240,6 @@ class DirectAwaited(Direct, Taker):
             self._used_up()
             if self._awaited.ended and self._run.ends and self._awaited.error is None:
                 self._finish()
-
-    def _finish(self) -> None:
-        """Take the element of the last stage, where only that has one: as a pass does, in fewer calls."""
-        try:
-            for item in self._run.transforms[-1].finish():
-                self.value = item
-        except FAILURES as error:
-            self._fail(as_of_a_generator(error), locate=True)
-        else:
-            self._signal(self.close())
 
     def _used_up(self) -> None:
         self._awaited.used_up()

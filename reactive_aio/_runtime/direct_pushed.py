@@ -180,7 +180,10 @@ class DirectPushed(Direct, Taker):
             self._fail(error)
             return False
         self._read = True
-        return self._finish() if run.mute and run.ends else True
+        if not (run.mute and run.ends):
+            return True
+        self._finish()
+        return False
 
     def _gather(self, gather: Call, items: Iterator[Any]) -> bool:
         """Run a pass that emits nothing before the end."""
@@ -194,17 +197,6 @@ class DirectPushed(Direct, Taker):
             self._used_up()
         run.ended(input_ended=False)
         return True
-
-    def _finish(self) -> bool:
-        """Take the element of the last stage, if no other stage has one. A pass does the same in more calls."""
-        try:
-            for item in self._run.transforms[-1].finish():
-                self.value = item
-        except FAILURES as error:
-            self._fail(as_of_a_generator(error), locate=True)
-        else:
-            self._signal(self.close())
-        return False
 
     def _used_up(self) -> None:
         self._input.used_up()
