@@ -84,14 +84,14 @@ def _row(n: int, partitions: int, bars: tuple[Bar, ...]) -> Row:
         return sum(1 for _ in numbers(n, partitions).mapPartitions(chain).toLocalIterator(prefetchPartitions=True))
 
     kinds: dict[str, Callable[[], int]] = {
-        "reactive_aio, as it comes": partial(ours, ordered=False),
+        "reactive_aio, ordered=False": partial(ours, ordered=False),
         "reactive_aio, in order": partial(ours, ordered=True),
         "mapPartitions of the chain, collect": chained_by_hand,
         "mapPartitions of a loop, collect": looped_by_hand,
         "mapPartitions, toLocalIterator": iterated,
     }
     if partitions == 1:
-        del kinds["reactive_aio, as it comes"]  # the same
+        del kinds["reactive_aio, ordered=False"]  # the same
     return Row(
         f"region on Spark to the loop, partitions: {partitions}",
         n,

@@ -22,7 +22,7 @@ COLUMNS: Final = ("id", "id % 97 AS kind", "id / 7 AS value", "concat('r', id % 
 PARTITIONS: Final = 2
 ITERATED: Final = "df.toLocalIterator"
 BY_HAND: Final = "mapInArrow by hand"
-UNLIMITED: Final = "reactive_aio, as it comes, no byte limit"
+UNLIMITED: Final = "reactive_aio, ordered=False, no byte limit"
 LIMIT: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
 
 
@@ -125,7 +125,7 @@ def from_arrow(n: int) -> int:
 
 
 TO_THE_LOOP: Final[dict[str, Callable[[int], int]]] = {
-    "reactive_aio, as it comes": partial(ours, ordered=False),
+    "reactive_aio, ordered=False": partial(ours, ordered=False),
     UNLIMITED: ours_unlimited,
     "reactive_aio, in order": partial(ours, ordered=True),
     "reactive_aio, by results": partial(ours, ordered=True, wire="results"),

@@ -270,7 +270,7 @@ class Pulled(Source[T_co]):
 
     @property
     def plain(self) -> bool:
-        """Whether ``iterate`` runs no code of the user, so that it may be called before any demand."""
+        """Whether ``iterate`` runs only code of this library. If so, it may be called before any demand."""
         return self.at_hand
 
     @abstractmethod

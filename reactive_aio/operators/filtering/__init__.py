@@ -227,7 +227,7 @@ class Filtering(Fluent[T_co]):
     def distinct(
         self, key: Callable[[T_co], Hashable] | None = None, *, max_keys: int = 65_536, evict: bool = False
     ) -> Flow[T_co]:
-        """Emit each element that has not come before, compared by itself or by its ``key``.
+        """Drop elements that equal an earlier one, or whose ``key`` equals an earlier key.
 
         Demand: passed on. For each element that it drops, it requests another. At most ``max_keys`` keys are
         remembered.
