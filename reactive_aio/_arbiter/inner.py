@@ -7,7 +7,8 @@ from typing import Any, Protocol
 
 from attrs import define, field
 
-from .._plan.source import Abandonable, Feed
+from .._core.missing import NOTHING
+from .._plan.source import Abandonable, AtHand, Feed
 from ..hooks import discard, drop_error
 from ..spec import UNBOUNDED, Subscription, add_demand, refill_after
 from .arbiter import SubscriptionArbiter
@@ -85,6 +86,19 @@ class Inner:
             self._wanted = add_demand(self._wanted, n)
         else:
             self._subscription.request(n)
+
+    def pull(self) -> Any:
+        """Return the next of given elements, as if it had been requested, kept and taken. NOTHING for other flows."""
+        given = self._subscription
+        if not isinstance(given, AtHand):
+            return NOTHING
+        item = given.pull()
+        if item is not NOTHING:
+            self.received += 1
+            if given.spent:
+                self.ended = True
+                self._subscription = None
+        return item
 
     def keep(self, items: list[Any]) -> None:
         """Keep elements until they are taken."""

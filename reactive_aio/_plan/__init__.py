@@ -17,6 +17,7 @@ from .plan import Region as Region
 from .rewrites import check_source as check_source
 from .rewrites import reach_of_awaiting as reach_of_awaiting
 from .rewrites import reach_of_sequence as reach_of_sequence
+from .source import AtHand as AtHand
 from .source import Awaited as Awaited
 from .source import Elsewhere as Elsewhere
 from .source import Feed as Feed

@@ -56,6 +56,19 @@ class Abandonable(Protocol):
         """Send errors of its cleanup only to the hook, because another receiver goes on without it."""
 
 
+class AtHand:
+    """The subscription to a flow of given elements. A reader on the same loop may take them without a request and a signal."""
+
+    __slots__ = ()
+
+    spent: bool
+    """Whether the last element has been pulled. Its reader is to handle the end."""
+
+    def pull(self) -> Any:
+        """Return the next element, or NOTHING where the flow is empty."""
+        raise NotImplementedError
+
+
 class Gauge(Protocol):
     """The numbers of elements that a source itself keeps and drops; read from any thread."""
 

@@ -160,7 +160,7 @@ class RegionHost:
             return None
         most = min(most, LONGEST_CHUNK)
         given = flow.__given__
-        if given is not None and len(given) <= most and self._is_here(flow):
+        if given is not None and len(given) <= most and (id(flow) not in self._given or self._belonging.is_here()):
             made: list[Any] | Failed | None = list(given)
         else:
             made = self._made_by(flow, most)

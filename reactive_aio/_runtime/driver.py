@@ -12,17 +12,18 @@ from contextvars import Context
 from threading import get_ident
 from typing import Any
 
-from .._core.guard import FAILURES, as_failure, close_all
+from .._core import budgets
+from .._core.guard import FAILURES, as_failure, as_of_a_generator, close_all
 from .._fusion import STARTING, RegionRun
 from .._plan import Receiver, Region
 from ..errors import TaskCancelledError
 from ..hooks import also_failed, drop_error
-from ..spec import UNBOUNDED, Subscription, add_demand, demand_error
+from ..spec import MOST_AT_ONCE, UNBOUNDED, Subscription, add_demand, demand_error
 from .emission import Emission
 from .handover import Handover
 from .host import FlowHost, begun
 from .inputs import Input, PushedInput
-from .life import BEGUN, CLOSED, MADE
+from .life import BEGUN, CLOSED, MADE, OPEN
 from .lifetime import Lifetime
 from .tree import Place, View
 
@@ -94,13 +95,36 @@ class RegionDriver(Emission):
         fed: Any = self._input
         try:
             waits = self._draining or self.place.hops
-            if self._straight is not None and not waits and (stretch := fed.straight(items)) is not None:
-                self._work_straight(self._straight, fed, stretch)
+            straight = self._straight
+            if straight is None or waits or (stretch := fed.straight(items)) is None:
+                fed.add(items)
+                # As `advance`, without a call: every list of a combinator comes by here.
+                if not self._draining and (waits or self._work()) and not self._awake:
+                    self._wake()
                 return
-            fed.add(items)
-            # As `advance`, without a call: every list of a combinator comes by here.
-            if not self._draining and (waits or self._work()) and not self._awake:
-                self._wake()
+            # As `_work`, without its checks and without a call.
+            budget, pace = self.budget, self.run.pace
+            outer = budget.until
+            pace.ended = False
+            if not outer:
+                budget.until = budgets.clock() + budget.part
+            pace.deadline = budget.until
+            self._draining = True
+            try:
+                straight[0](stretch, pace, [], MOST_AT_ONCE, *straight[1])
+            except FAILURES as error:
+                fed.keep(stretch)
+                self._fail(as_of_a_generator(error), locate=True)
+            else:
+                if not pace.ended:
+                    fed.keep(stretch)
+                    if not self._awake:
+                        self._wake()
+            finally:
+                self._draining = False
+                budget.until = outer
+            if self.cancelled and self.life is OPEN:
+                self._close()
         except FAILURES as error:
             self.caught(error)
 

@@ -135,31 +135,6 @@ class Emission(Turns):
             self._close()
         return False
 
-    def _work_straight(self, call: Call, fed: PushedInput, stretch: Iterator[Any]) -> None:
-        """Take elements that have just arrived, as `_work` does, without other checks. Used for lists of combinators."""
-        budget, pace = self.budget, self.run.pace
-        outer = budget.until
-        pace.ended = False
-        if not outer:
-            budget.until = budgets.clock() + budget.part
-        pace.deadline = budget.until
-        self._draining = True
-        try:
-            call[0](stretch, pace, [], MOST_AT_ONCE, *call[1])
-        except FAILURES as error:
-            fed.keep(stretch)
-            self._fail(as_of_a_generator(error), locate=True)
-        else:
-            if not pace.ended:
-                fed.keep(stretch)
-                if not self._awake:
-                    self._wake()
-        finally:
-            self._draining = False
-            budget.until = outer
-        if self.cancelled and self.life is OPEN:
-            self._close()
-
     def _end_if_due(self) -> None:
         """End the stream if nothing that needs demand is left, now that no more input comes or is needed."""
         source, run = self._input, self.run

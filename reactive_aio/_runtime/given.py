@@ -14,7 +14,8 @@ from typing import Any
 from attrs import define, field
 
 from .._core import budgets
-from .._plan import Receiver
+from .._core.missing import NOTHING
+from .._plan import AtHand, Receiver
 from ..spec import add_demand, subtract_demand
 from .driver import RegionDriver
 from .inputs import LONGEST_CHUNK
@@ -29,7 +30,7 @@ class PassedOn:
 
 
 @define(eq=False)
-class Given:
+class Given(AtHand):
     """The subscription to a flow of given elements, confined to the event loop of the region that reads it."""
 
     _ends: tuple[RegionDriver, Receiver[Any]] | None
@@ -39,6 +40,7 @@ class Given:
     _demand: int = field(init=False, default=0)
     delivered: int = field(init=False, default=0)
     """The number of elements that have been signalled."""
+    spent: bool = field(init=False, default=False)
     _busy: bool = field(init=False, default=True)
     """Whether it works, or is scheduled."""
 
@@ -60,6 +62,16 @@ class Given:
     def cancel(self) -> None:
         """Signal nothing any more."""
         self._ends = None
+
+    def pull(self) -> Any:
+        """Return the next element, or NOTHING where the flow is empty."""
+        item = next(self._items, NOTHING)
+        if item is not NOTHING:
+            self.delivered += 1
+            if not length_hint(self._items):
+                self.spent = True
+                self._ends = None
+        return item
 
     def _later(self) -> None:
         if self._ends is not None:

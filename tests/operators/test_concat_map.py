@@ -183,6 +183,26 @@ async def test_the_function_is_called_when_its_flow_is_wanted_and_not_sooner() -
     assert [0, 1] == called
 
 
+async def test_the_end_of_given_elements_needs_no_demand_of_its_own() -> None:
+    subscriber = Recorder(3)
+    Flow.of(1, 2, 3).concat_map(Flow.of).subscribe(subscriber)
+    await idle()
+
+    assert ([1, 2, 3], True) == (subscriber.items, subscriber.over.is_set())
+
+
+async def test_given_elements_that_are_not_wanted_stay_where_they_are() -> None:
+    discarded: list[int] = []
+    subscriber = Recorder(2)
+    with hooks.using(on_discard=discarded.append):
+        Flow.of(1, 2, 3, 4).concat_map(Flow.of).subscribe(subscriber)
+        await idle()
+        subscriber.subscription.cancel()
+        await idle()
+
+    assert ([1, 2], []) == (subscriber.items, discarded)
+
+
 # -- read ahead
 
 

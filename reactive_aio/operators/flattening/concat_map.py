@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from attrs import define, field, frozen
 
 from ..._arbiter import Inner
+from ..._core.missing import NOTHING
 from ..._plan import Inlet, Pushed
 from ..._plan.nodes import FlowLike
 from ...spec import Subscription
@@ -79,7 +80,14 @@ class ConcatMapping(OneByOne):
                 return False
             self.on_spent(outer)
             return True
-        if self.arbiter.requested and not self._asked:
+        return self._next() if self.arbiter.requested and not self._asked else False
+
+    def _next(self) -> bool:
+        """Pull a given element, and begin with its flow. Request one of other outer flows."""
+        item = self.outer.pull()
+        if item is NOTHING:
             self._asked = True
-            outer.request(1)
-        return False
+            self.outer.request(1)
+            return False
+        self.read(item)
+        return self.current is None
