@@ -15,6 +15,7 @@ from typing import Any, Final, Generic, TypeVar
 from attrs import define, field, frozen
 
 from ._core import budgets
+from ._core.containers import new_list
 from ._flow.flow import Flow
 from ._fusion import Pace, Stage, Template, Transform, sized
 from .operators._fluent import check_count, check_flow, check_function
@@ -207,7 +208,7 @@ class Cutting(Maker[L]):
     """Makes elements of lines. It keeps an unfinished line."""
 
     max_line: int
-    parts: list[bytes] = field(init=False, factory=list[bytes])
+    parts: list[bytes] = field(init=False, factory=new_list)
     length: int = field(init=False, default=0)
 
     @abstractmethod

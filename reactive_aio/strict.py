@@ -12,6 +12,7 @@ from typing import Any, Final, NoReturn, TypeVar, overload
 
 from attrs import define, evolve, field, frozen
 
+from ._core.containers import new_dict
 from ._core.guard import FAILURES, shown
 from ._fusion import label
 from .errors import ProtocolViolation
@@ -65,7 +66,7 @@ class Strict:
     """How a signal broke a rule before the stream was over. After that, nothing is passed on."""
     _over: bool = field(init=False, default=False)
     """Whether there was an end or a cancel."""
-    _calls: dict[int, tuple[Signal, ...]] = field(init=False, factory=dict[int, "tuple[Signal, ...]"])
+    _calls: dict[int, tuple[Signal, ...]] = field(init=False, factory=new_dict)
     """The records of calls, by the place where they began."""
     _facts: Facts = field(init=False, factory=Facts)
     _lock: threading.RLock = field(init=False, factory=threading.RLock)

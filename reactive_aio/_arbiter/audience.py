@@ -7,6 +7,7 @@ from typing import Generic, Protocol, TypeVar
 
 from attrs import define, field
 
+from .._core.containers import new_dict
 from ..hooks import drop_error
 
 
@@ -41,7 +42,7 @@ class Audience(Generic[L]):
     _deserted: Callable[[], None]
     """Cancels the run when its last listener has left."""
     _dropped: Callable[[BaseException], None] = drop_error
-    members: dict[L, None] = field(init=False, factory=dict[L, None])
+    members: dict[L, None] = field(init=False, factory=new_dict)
     """The listeners, in the order in which they joined."""
     over: bool = field(init=False, default=False)
 

@@ -8,6 +8,7 @@ from typing import Any
 from attrs import define, field
 
 from .._core import budgets
+from .._core.containers import new_dict
 from .._core.guard import FAILURES
 from .._plan.nodes import FlowLike
 from ..hooks import drop_error
@@ -31,7 +32,7 @@ class Gathering(Drain):
 
     demand: int = field(init=False, default=0)
     """The elements that the region has requested and not got."""
-    inners: dict[Inner, None] = field(init=False, factory=dict[Inner, None])
+    inners: dict[Inner, None] = field(init=False, factory=new_dict)
     """The inner flows that have not been seen to their ends, in the order in which they were added."""
     over: bool = field(init=False, default=False)
     """Whether the whole has ended."""
@@ -42,7 +43,7 @@ class Gathering(Drain):
 
     _unread: Iterator[tuple[FlowLike, Inner]] = field(init=False, factory=lambda: iter(()))
     """The flows that have not been subscribed to yet."""
-    _hungry: dict[Inner, None] = field(init=False, factory=dict[Inner, None])
+    _hungry: dict[Inner, None] = field(init=False, factory=new_dict)
     """The flows to request more from in the next turn."""
 
     # -- the Subscription of the region

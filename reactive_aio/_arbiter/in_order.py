@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import define, field
 
+from .._core.containers import new_deque
 from .arbiter import SubscriptionArbiter
 from .gathering import Gathering
 from .inner import Inner
@@ -22,7 +23,7 @@ class InOrder(Gathering):
     due.
     """
 
-    row: deque[Inner] = field(init=False, factory=deque[Inner])  # bounded by the flows in the table
+    row: deque[Inner] = field(init=False, factory=new_deque)  # bounded by the flows in the table
     """The flows that have not been emitted to their ends."""
 
     def enter(self, prefetch: int | None, key: Any = None, arbiter: SubscriptionArbiter | None = None) -> Inner:

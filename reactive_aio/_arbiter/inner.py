@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from attrs import define, field
 
+from .._core.containers import new_deque
 from .._core.missing import NOTHING
 from .._plan.source import Abandonable, AtHand, Feed
 from ..hooks import discard, drop_error
@@ -45,7 +46,7 @@ class Inner:
     """Which of the flows it is, for its owner."""
     arbiter: SubscriptionArbiter | None = None
     """Carries demand over to this flow from the one before."""
-    kept: deque[Any] = field(init=False, factory=deque[Any])  # bounded by what was requested
+    kept: deque[Any] = field(init=False, factory=new_deque)  # bounded by what was requested
     """Elements that have arrived and have not been taken."""
     ended: bool = field(init=False, default=False)
     """Whether nothing follows the kept elements."""

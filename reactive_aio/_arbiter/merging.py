@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import define, field
 
+from .._core.containers import new_deque, new_list
 from .gathering import Gathering
 from .inner import Inner
 
@@ -19,11 +20,9 @@ class Merging(Gathering):
     """
 
     delay_errors: bool = False
-    ready: deque[Inner] = field(init=False, factory=deque[Inner])  # bounded by the flows in the table
+    ready: deque[Inner] = field(init=False, factory=new_deque)  # bounded by the flows in the table
     """The flows that have elements kept here, each once. The first has its turn next."""
-    _errors: list[BaseException] = field(
-        init=False, factory=list[BaseException]
-    )  # bounded by the flows that have failed
+    _errors: list[BaseException] = field(init=False, factory=new_list)  # bounded by the flows that have failed
     """The failures that wait for the end."""
 
     def cancel(self) -> None:

@@ -7,6 +7,8 @@ from typing import Final
 
 from attrs import field, frozen
 
+from .._core.containers import new_dict
+
 HEADS: Final = ("Demand", "Errors", "Cancel", "Spark", "Runs", "Scheduling")
 PEERS: Final = ("Reactor", "RxJava", "RxPY", "aiostream", "Pekko", "Kotlin")
 SNAKES: Final = ("RxPY", "aiostream")
@@ -18,7 +20,7 @@ class Told:
     """The parts of a docstring."""
 
     sentence: str
-    parts: dict[str, str] = field(factory=dict[str, str])
+    parts: dict[str, str] = field(factory=new_dict)
     """The paragraphs that begin with one of the heads."""
     details: str = ""
     """The paragraphs between the sentence and the first head."""

@@ -21,6 +21,8 @@ from typing import Final
 
 from attrs import define, field
 
+from .containers import new_deque
+
 clock: Callable[[], float] = perf_counter
 """The seconds by which work is measured. To be called as ``budgets.clock()``, and never imported by name."""
 
@@ -97,7 +99,7 @@ class Budget:
     """The planned length of the latest turn, which depends on how many wait."""
     _end: float = field(init=False, default=0.0)
     """When the callback that is running is to end."""
-    _waiting: deque[Taker] = field(init=False, factory=deque[Taker])
+    _waiting: deque[Taker] = field(init=False, factory=new_deque)
     """Threads append to it. Only the loop takes from it."""
     _due: Lock = field(init=False, factory=Lock)
     """Held while a callback is scheduled, or running: so there is never more than one."""

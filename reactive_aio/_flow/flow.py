@@ -86,7 +86,9 @@ class Flow(
         if capabilities is not LOOP:
             check_source(placed)
         scheduler = None if reads_nothing(type(source)) else scheduler_of(source, ())
-        return Flow(Nodes(placed, (), capabilities, scheduler))
+        flow: Flow[U] = _new(Flow)
+        _set_nodes(flow, Nodes(placed, (), capabilities, scheduler))
+        return flow
 
     @classmethod
     def _given(cls, items: tuple[U, ...]) -> Flow[U]:

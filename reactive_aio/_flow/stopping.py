@@ -15,6 +15,7 @@ from weakref import WeakSet
 
 from attrs import define, evolve, field, frozen
 
+from .._core.containers import new_list, new_set
 from .._core.guard import FAILURES, as_failure
 from .._core.settling import settled
 from .._fusion import Placed
@@ -85,7 +86,7 @@ class Watch:
     grace: float
     left: bool = field(init=False, default=False)
     """Whether the flow has ended, so that a cancel comes from the end."""
-    failures: list[BaseException] = field(init=False, factory=list[BaseException])
+    failures: list[BaseException] = field(init=False, factory=new_list)
     """The error of the condition or its cleanup, if there is one."""
 
     async def run(self) -> None:
@@ -121,7 +122,7 @@ class Stop:
     emitters: WeakSet[Emitter[Any]] = field(init=False, factory=WeakSet[Emitter[Any]])
     """The sources of callbacks. They complete after the waiting elements."""
     _lock: Lock = field(init=False, factory=Lock)
-    _waiting: set[asyncio.Future[None]] = field(init=False, factory=set[asyncio.Future[None]])
+    _waiting: set[asyncio.Future[None]] = field(init=False, factory=new_set)
 
     def request(self) -> None:
         """Stop the sources."""

@@ -15,6 +15,7 @@ from typing import Any, Final
 from attrs import define, field, frozen
 
 from .._core import budgets
+from .._core.containers import new_list
 from .._core.guard import FAILURES, as_of_a_generator, close_all
 from .fuse import Call, Fused, Pace, gathering
 from .origin import Placed
@@ -125,7 +126,7 @@ class ChunkRun:
     over: bool = field(init=False, default=False)
     """Whether all results have been returned, or all up to the failure."""
     failure: BaseException | None = field(init=False, default=None)
-    cleanup_failures: list[BaseException] = field(init=False, factory=list[BaseException])
+    cleanup_failures: list[BaseException] = field(init=False, factory=new_list)
     """The errors of the cleanup, but for the failure itself."""
 
     def __attrs_post_init__(self) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import evolve, field, frozen
 
+from .._core.containers import new_dict
 from .._fusion.requirement import AWAIT, ELEMENT, PART, Requirement
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class Capabilities:
     """The requirements that a stage may have to be run there."""
     check: Check = check_nothing
     """Refuses what can't be sent there."""
-    behind: Mapping[Requirement, frozenset[Requirement]] = field(factory=dict[Requirement, frozenset[Requirement]])
+    behind: Mapping[Requirement, frozenset[Requirement]] = field(factory=new_dict)
     """The requirements that can be met after a stage with this requirement. Without an entry they are unchanged."""
 
     def after(self, requirement: Requirement) -> Capabilities:

@@ -10,6 +10,7 @@ from typing import Final
 
 from attrs import define, field
 
+from .._core.containers import new_list
 from .layout import Box, Layout
 
 CHAR: Final = 7.25
@@ -37,7 +38,7 @@ STYLE: Final = (
 class Canvas:
     """The elements drawn so far, and how far they reach."""
 
-    shapes: list[str] = field(factory=list[str])
+    shapes: list[str] = field(factory=new_list)
     width: float = 0.0
     height: float = 0.0
 

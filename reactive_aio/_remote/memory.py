@@ -14,6 +14,7 @@ from typing import Any, Final, Self
 
 from attrs import define, evolve, field
 
+from .._core.containers import new_dict
 from .frames import SHARED, Frame
 
 HALF: Final = 2**26
@@ -47,7 +48,7 @@ class Memory:
     """Takes it when it is not needed any more and nothing lies there, or says no."""
     _all: memoryview | None = field(init=False, default=None)
     _map: Any = field(init=False, default=None)
-    _lent: dict[int, int] = field(init=False, factory=dict[int, int])
+    _lent: dict[int, int] = field(init=False, factory=new_dict)
     """Beginning and end of the data that the other side has not read."""
     _there: int = field(init=False, default=0)
     """Bytes of our half that the system has provided."""

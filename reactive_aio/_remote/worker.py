@@ -24,6 +24,7 @@ from typing import Any, Final
 from attrs import define, field
 
 from .._core import budgets
+from .._core.containers import new_deque, new_dict, new_set
 from .._core.guard import FAILURES
 from .._core.notes import add_note
 from .channel import Channel
@@ -122,9 +123,9 @@ class Worker:
 
     control: socket.socket | None = None
     selector: selectors.BaseSelector = field(init=False, factory=selectors.DefaultSelector)
-    turns: deque[tuple[Region, Chunk]] = field(init=False, factory=deque[tuple["Region", Chunk]])
+    turns: deque[tuple[Region, Chunk]] = field(init=False, factory=new_deque)
     """The chunks that can be worked on, each region's in order; bounded by what the regions have under way."""
-    regions: set[Region] = field(init=False, factory=set["Region"])
+    regions: set[Region] = field(init=False, factory=new_set)
     """Those that have not hung up."""
     _ending: bool = field(init=False)
     """Whether it ends with the last region that there is."""
@@ -185,7 +186,7 @@ class Region:
     """Bytes of results that a chunk may send until the loop lets it go on."""
     _largest: int = field(init=False, default=SMALL)
     """The number of results that have about ``most`` bytes, if they are like those before."""
-    _chunks: dict[int, Chunk] = field(init=False, factory=dict[int, Chunk])
+    _chunks: dict[int, Chunk] = field(init=False, factory=new_dict)
     _watching: int = field(init=False, default=selectors.EVENT_READ)
     _closed: bool = field(init=False, default=False)
 

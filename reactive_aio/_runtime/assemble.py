@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextvars import Context
-from functools import partial
+from functools import lru_cache, partial
 from operator import length_hint
 from typing import Any, TypeVar
 
 from attrs import define, field
 
+from .._core.budgets import Budget
 from .._core.guard import FAILURES, Failed
 from .._fusion import Placed, RegionRun
 from .._plan import Awaited, FlowLike, Gauge, Plan, Pulled, Pushed, Receiver, Region, TasksSnapshot
@@ -113,20 +114,16 @@ class RegionHost:
     ) -> None:
         """Assemble an inner flow that signals on this loop."""
         at_once = at_once and not self.driver.place.hops
-        if (
-            ended is None
-            and context is None
-            and not flow.__nodes__.steps
-            and (items := self._given_by(flow)) is not None
-        ):
-            given = _view(self.driver).inner = Given((self.driver, receiver), items)
-            given.begin(receiver, at_once=at_once)
-            return
-        if ended is None and context is None and (source := self._awaited_by(flow)) is not None:
-            host = FlowHost(self.lifetime, self.driver.host)
-            read = _view(self.driver).inner = IteratorSubscription(source, self.driver, receiver, host, self.hold())
-            read.begin(at_once=at_once)
-            return
+        if ended is None and context is None and not flow.__nodes__.steps:
+            if (source := self._awaited_by(flow)) is not None:
+                host = FlowHost(self.lifetime, self.driver.host)
+                read = _view(self.driver).inner = IteratorSubscription(source, self.driver, receiver, host)
+                read.begin(at_once=at_once)
+                return
+            if (items := self._given_by(flow)) is not None:
+                given = _view(self.driver).inner = Given((self.driver, receiver), items)
+                given.begin(receiver, at_once=at_once)
+                return
         if flow is not self._flow:
             self._flow = flow
             # A flow that a function has made belongs where the function has run.
@@ -162,18 +159,17 @@ class RegionHost:
         given = flow.__given__
         if given is not None and len(given) <= most and (id(flow) not in self._given or self._belonging.is_here()):
             made: list[Any] | Failed | None = list(given)
+        elif (items := self._given_by(flow)) is None:
+            return None
         else:
-            made = self._made_by(flow, most)
+            made = self._made_of(flow, items, most)
         view = self.driver.view
         if view is not None and made is not None:
             view.inner = self._passed_on
             self._passed_on.delivered = 0 if isinstance(made, Failed) else len(made)
         return made
 
-    def _made_by(self, flow: FlowLike, most: int) -> list[Any] | Failed | None:
-        items = self._given_by(flow)
-        if items is None:
-            return None
+    def _made_of(self, flow: FlowLike, items: Iterator[Any], most: int) -> list[Any] | Failed | None:
         count, nodes = length_hint(items), flow.__nodes__
         if count > most or (count > 1 and nodes.steps):
             return None
@@ -184,12 +180,11 @@ class RegionHost:
         return id(flow) not in self._given or self._belonging.is_here()
 
     def _awaited_by(self, flow: FlowLike) -> Placed[Awaited[Any]] | None:
-        """Return the source of a flow of an async iterator that is read here, without steps; None for all others."""
-        nodes = flow.__nodes__
-        source: Placed[Any] = nodes.source
-        if nodes.steps or not isinstance(source.operator, Awaited):
+        """Return the source of a flow of an async iterator that is read here. None for all others."""
+        source: Placed[Any] = flow.__nodes__.source
+        if not _is_awaited(source.operator) or self.driver.place.hops:
             return None
-        return None if self.driver.place.hops or not self._is_here(flow) else source
+        return source if id(flow) not in self._given or self._belonging.is_here() else None
 
     def _given_by(self, flow: FlowLike) -> Iterator[Any] | None:
         """Return the elements of a flow of given elements here, with at most stateless stages. None for others."""
@@ -243,6 +238,18 @@ def _view(driver: RegionDriver) -> View:
     """Return what snapshots see of a region that a pushed source feeds."""
     assert driver.view is not None
     return driver.view
+
+
+def _is_awaited(source: object) -> bool:
+    """Return whether a source is an async iterator."""
+    kind: Any = type(source)
+    return _of_awaited(kind)
+
+
+@lru_cache(maxsize=512)
+def _of_awaited(kind: type[object]) -> bool:
+    """Return whether the sources of a class are async iterators. The answer is cached, because abstract classes are slow."""
+    return issubclass(kind, Awaited)
 
 
 @define(eq=False)
@@ -415,7 +422,7 @@ def _driver(
     if region.boundary is not None:
         feed = PushedInput(region.boundary.prefetch, run)
     elif isinstance(operator, Awaited):
-        awaited = AwaitedInput(operator, run.pace, region.feed, loop)
+        awaited = AwaitedInput(operator, run.pace, region.feed, Budget.of(loop))
         return AwaitedDriver(awaited, run, region, context, receiver, host, release)
     elif isinstance(operator, Pulled):
         feed = PulledInput(operator, run)

@@ -31,6 +31,8 @@ MANY: Final = 8
 LONGEST: Final = 64
 """Elements that are read at most without a look at the clock."""
 
+GENERATOR: Final[type[Any]] = AsyncGeneratorType
+
 LISTED: Final = object()
 """Given by the iterator's generator when it has listed as many elements as it was to."""
 
@@ -61,12 +63,12 @@ class AwaitedInput:
     idle = False
     spent = False
 
-    def __init__(self, source: Awaited[Any], pace: Pace, where: object, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, source: Awaited[Any], pace: Pace, where: object, budget: Budget) -> None:
         self._source = source
         self._where = where
         self.pace = pace
-        self.loop = loop
-        self._budget = Budget.of(loop)
+        self.loop = budget.loop
+        self._budget = budget
         self.reading: Reading | None = None
         """The iterator, once there has been demand, until it has ended."""
         self._cleanup: BaseException | None = None
@@ -131,7 +133,8 @@ class AwaitedInput:
             try:
                 it = next(reading)
             except StopIteration:
-                self._over()
+                self.reading = None  # as `_over`
+                self.ended = True
                 return
             if reading.gi_yieldfrom is not None:
                 self.pace.awaiting = BARE if it is None else (it,)
@@ -281,7 +284,8 @@ class AwaitedInput:
         """
         iterator: AsyncIterator[Any] | None = None
         failure: BaseException | None = None
-        cancels, answers = list[asyncio.CancelledError](), list[Any]()
+        cancels: list[asyncio.CancelledError] = []
+        answers: list[Any] = []
         try:
             iterator = self._source.iterator(self._where)
             following = _next_of(iterator)
@@ -307,18 +311,22 @@ class AwaitedInput:
         except Left as leaving:
             leaving.__traceback__ = None  # which leads to the frame that has thrown it, and so back to it
         except FAILURES as error:
-            if is_closed_with(error, self.loop):
+            if isinstance(error, GeneratorExit) and is_closed_with(error, self.loop):
                 raise
             # The call that makes the iterator may raise StopAsyncIteration too, which is not an end.
             if iterator is None or not isinstance(error, StopAsyncIteration):
                 failure = error
-        if answers:
-            discard(answers)
-        yield from self._shut(iterator, failure)
+            elif isinstance(iterator, GENERATOR) and not answers:
+                return  # it has ended by itself, so there is nothing to close
+        yield from self._shut(iterator, failure, answers)
         del failure  # a traceback leads back to here
 
-    async def _shut(self, iterator: AsyncIterator[Any] | None, failure: BaseException | None) -> None:
-        """Close the iterator, and keep what it has failed with."""
+    async def _shut(
+        self, iterator: AsyncIterator[Any] | None, failure: BaseException | None, answers: list[Any]
+    ) -> None:
+        """Drop answers that nobody takes, close the iterator, and keep what it has failed with."""
+        if answers:
+            discard(answers)
         told, self.closing = self._told, True
         try:
             if iterator is not None:

@@ -81,7 +81,7 @@ class DirectAwaited(Direct, Taker):
         loop = asyncio.get_running_loop()
         self.context: Context = copy_context()
         self._budget = run.pace.budget = Budget.of(loop)
-        self._awaited = AwaitedInput(source, run.pace, where, loop)
+        self._awaited = AwaitedInput(source, run.pace, where, self._budget)
         self._owner = Owner(self._awaited, self._budget, self.context)
         self._gathers: GeneratorType[Any, int | None, None] | None = None
         """The pass that gathers, while the iterator suspends in the middle of it."""

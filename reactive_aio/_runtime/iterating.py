@@ -12,6 +12,7 @@ from typing import Any, Final, NoReturn, Protocol, cast
 from attrs import define, field
 
 from .._core import budgets
+from .._core.containers import new_list
 from .._core.guard import FAILURES, as_failure, as_of_a_generator
 from .._core.missing import NOTHING
 from .._core.notes import add_note
@@ -102,7 +103,7 @@ class Steps(Held):
     """The value of `poll` at all other times."""
     _most: int = field(init=False)
     """The number of requested elements."""
-    held: list[object] = field(init=False, factory=list[object])
+    held: list[object] = field(init=False, factory=new_list)
     """The iterator, while a task awaits an element of it."""
 
     def begin(self, flow: FlowLike) -> None:

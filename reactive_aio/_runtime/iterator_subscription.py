@@ -7,7 +7,7 @@ Such a flow has no steps. So no driver is made for it. Elements that the iterato
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from types import coroutine
 from typing import Any
 
@@ -19,6 +19,7 @@ from .._fusion.origin import Placed
 from .._plan import Awaited, Receiver
 from ..errors import TaskCancelledError
 from ..hooks import also_failed, drop_error
+from ..schedulers.base import Released
 from ..spec import UNBOUNDED, add_demand
 from .awaited import AwaitedInput
 from .driver import RegionDriver
@@ -39,7 +40,6 @@ class IteratorSubscription:
         outer: RegionDriver,
         receiver: Receiver[Any],
         host: FlowHost,
-        release: Callable[[], None],
     ) -> None:
         self._outer: RegionDriver | None = outer
         """The region that reads the flow, by its combinator, until all is over: it refers to what it reads."""
@@ -49,9 +49,10 @@ class IteratorSubscription:
         self.context = outer.context
         """The context of the subscriber."""
         self.host = host
-        self._release: Callable[[], None] | None = release
+        self._release: Released | None = host.lifetime.hold()
+        outer.abandoned[self._leave] = None  # the loop may end first
         self._budget = outer.budget
-        self._source = AwaitedInput(source.operator, Pace(), source, outer.loop)
+        self._source = AwaitedInput(source.operator, Pace(), source, outer.budget)
         self._owner = Owner(self._source, outer.budget, self.context)
         self._due = True
         """Whether a turn is to come."""
@@ -115,7 +116,7 @@ class IteratorSubscription:
                 self._leave()
         elif self._here or not self.demand or source.pace.awaiting is not None:
             return
-        elif not owner.waits:
+        elif owner.task is None or not owner.waits:
             owner.call(self)
         else:
             late = owner.run(self.work_here)
@@ -130,7 +131,10 @@ class IteratorSubscription:
             self._owner.call(self)
 
     def _leave(self) -> None:
-        release, self._release, self._outer = self._release, None, None
+        release, outer = self._release, self._outer
+        self._release = self._outer = None
+        if outer is not None:
+            outer.abandoned.pop(self._leave, None)
         if release is not None:
             release()
 
@@ -151,7 +155,7 @@ class IteratorSubscription:
         outer = budget.until
         until = budget.until = outer or budgets.clock() + budget.part
         try:
-            while self.demand and not self.closed and not (source.ended and source.emptied):
+            while not (over := source.ended and source.emptied) and self.demand and not self.closed:
                 items = source.listed(self.demand)
                 if items:
                     self.delivered += len(items)
@@ -162,8 +166,10 @@ class IteratorSubscription:
                     return False
                 if not source.ended and budgets.clock() >= until:
                     return True
-            if source.ended and source.emptied:
+            if over and not self.closed:
+                source.left = True
                 self._signal_end()
+                return False  # nothing is left to let go of
         except FAILURES as error:
             self.caught(error)
         finally:
@@ -188,8 +194,6 @@ class IteratorSubscription:
         """Nothing: there is no pass."""
 
     def _signal_end(self) -> None:
-        if self.closed:
-            return  # the receiver has cancelled, and takes no failure
         self.closed = True
         error, self._source.error = self._source.error, None
         try:

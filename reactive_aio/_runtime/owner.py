@@ -155,11 +155,13 @@ class Owner:
                         if not pace.awaiting and source.suspended and (source.interrupted or not reader.demand):
                             source.resume()
                 elif reader.closed:
-                    if not source.leave():
+                    if source.reading is None or not source.leave():
                         break
                     self._told = True
                 else:
-                    await self._rest(reader, reader.work_here())
+                    late = reader.work_here()
+                    if source.pace.awaiting is None and not reader.closed:
+                        await self._rest(reader, late)
         except GeneratorExit:
             source.abandon()
             raise
@@ -176,11 +178,8 @@ class Owner:
             reader.context.copy().run(reader.host.dropped, late)
 
     async def _rest(self, reader: Reader, late: bool) -> None:
-        """Wait until the reader calls, unless there is work. If the time is ``late``, a turn comes for the rest."""
+        """Wait until the reader calls. If the time is ``late``, a turn comes for the rest."""
         source = self._source
-        awaiting = source.pace.awaiting
-        if reader.closed or awaiting is not None:
-            return
         self.going = source.loop.create_future()
         if late:
             reader.call_again()

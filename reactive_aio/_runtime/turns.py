@@ -21,6 +21,7 @@ from attrs import Factory, define, field
 
 from .._core import budgets
 from .._core.budgets import Budget, Taker
+from .._core.containers import new_deque
 from .._core.guard import FAILURES
 from ..errors import SchedulerClosedError
 from ..hooks import drop_error
@@ -38,7 +39,7 @@ class Company(Taker):
 
     loop: asyncio.AbstractEventLoop
     budget: Budget = field(init=False, default=Factory(lambda self: Budget.of(self.loop), takes_self=True))
-    waiting: deque[Turns] = field(init=False, factory=deque["Turns"])
+    waiting: deque[Turns] = field(init=False, factory=new_deque)
     """The members that wait for their turns."""
     _due: bool = field(init=False, default=False)
     """Whether they wait in the budget, or are having their turns."""

@@ -20,6 +20,7 @@ from typing import Final
 
 from attrs import define, field
 
+from .._core.containers import new_deque, new_list
 from .._core.guard import FAILURES
 from .._remote import worker
 from .._remote.channel import Channel
@@ -120,15 +121,15 @@ class Team:
     name: str
     count: int
     lost: Callable[[Team, BaseException], None]
-    _orders: deque[Callable[[], None]] = field(init=False, factory=deque[Callable[[], None]])
+    _orders: deque[Callable[[], None]] = field(init=False, factory=new_deque)
     _wake: tuple[socket.socket, socket.socket] = field(init=False, factory=socket.socketpair)
-    _processes: list[WorkerProcess] = field(init=False, factory=list[WorkerProcess])
+    _processes: list[WorkerProcess] = field(init=False, factory=new_list)
     _selector: selectors.BaseSelector = field(init=False, factory=selectors.DefaultSelector)
     _lock: threading.Lock = field(init=False, factory=threading.Lock)
     _stopping: bool = field(init=False, default=False)
-    _told: list[Callable[[], None]] = field(init=False, factory=list[Callable[[], None]])
+    _told: list[Callable[[], None]] = field(init=False, factory=new_list)
     _ended: bool = field(init=False, default=False)
-    _idle: list[Memory] = field(init=False, factory=list[Memory])
+    _idle: list[Memory] = field(init=False, factory=new_list)
     """Memory of regions that have ended: existing pages are much cheaper than new ones."""
     _thread: threading.Thread = field(init=False)
 

@@ -10,6 +10,7 @@ from typing import Generic, Protocol, Self, TypeVar
 
 from attrs import define, field
 
+from .._core.containers import new_dict, new_list
 from ..errors import SchedulerClosedError
 from .base import Released, not_started
 from .kept import Kept
@@ -52,10 +53,10 @@ class Pool(Kept, Generic[TeamT]):
     _team: TeamT | None = field(init=False, default=None)
     _home: int = field(init=False, default=0)
     """The process in which the team was formed. A process that is forked from it has a copy without workers."""
-    _members: dict[Member, TeamT] = field(init=False, factory=dict[Member, TeamT])
+    _members: dict[Member, TeamT] = field(init=False, factory=new_dict)
     _kept: bool = field(init=False, default=False)
     _closed: bool = field(init=False, default=False)
-    _past: list[TeamT] = field(init=False, factory=list[TeamT])
+    _past: list[TeamT] = field(init=False, factory=new_list)
     """Teams that have lost a worker and have not ended."""
 
     @property

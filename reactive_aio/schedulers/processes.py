@@ -11,6 +11,7 @@ from typing import Any
 
 from attrs import define, field
 
+from .._core.containers import new_dict
 from .._core.guard import FAILURES, brief
 from .._remote import worker
 from .._remote.failures import unpack
@@ -37,9 +38,9 @@ class _Member:
     reports: Reports
     loop: asyncio.AbstractEventLoop
     _most: int = field(init=False, default=0)
-    _channels: dict[WatchedChannel, Given] = field(init=False, factory=dict[WatchedChannel, Given])
+    _channels: dict[WatchedChannel, Given] = field(init=False, factory=new_dict)
     """The chunks of each worker."""
-    _failing: dict[int, BaseException] = field(init=False, factory=dict[int, BaseException])
+    _failing: dict[int, BaseException] = field(init=False, factory=new_dict)
     """Chunks without their last elements, which could not be pickled."""
     _left: bool = field(init=False, default=False)
     """Whether no more results are wanted."""

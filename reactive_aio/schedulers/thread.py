@@ -11,6 +11,7 @@ from typing import Self
 
 from attrs import define, field
 
+from .._core.containers import new_list, new_set
 from .._core.guard import FAILURES
 from ..errors import SchedulerClosedError
 from .base import Attachment, Released, nobody, not_started
@@ -32,7 +33,7 @@ class _LoopThread:
     name: str
     new_loop: Callable[[], asyncio.AbstractEventLoop]
     loop: asyncio.AbstractEventLoop = field(init=False)
-    ended: list[Callable[[], None]] = field(init=False, factory=list[Callable[[], None]])
+    ended: list[Callable[[], None]] = field(init=False, factory=new_list)
     _stop: asyncio.Event = field(init=False, factory=asyncio.Event)
     _thread: threading.Thread = field(init=False)
 
@@ -132,7 +133,7 @@ class ThreadScheduler(Kept):
     label: str
     _lock: threading.Lock = field(init=False, factory=threading.Lock)
     _worker: _LoopThread | None = field(init=False, default=None)
-    _regions: set[_Attached] = field(init=False, factory=set[_Attached])
+    _regions: set[_Attached] = field(init=False, factory=new_set)
     _kept: bool = field(init=False, default=False)
     _closed: bool = field(init=False, default=False)
 

@@ -12,6 +12,7 @@ from typing import Any
 from attrs import define, field
 
 from .._core import budgets
+from .._core.containers import new_dict, new_list
 from .._core.guard import FAILURES
 from .base import Released, Report, Reports, Run, Work, WorkerRegion, not_started
 from .pool import Pool
@@ -39,10 +40,10 @@ class _Team:
     most: int
     _jobs: SimpleQueue[Job | None] = field(init=False, factory=SimpleQueue[Job | None])
     _lock: threading.Lock = field(init=False, factory=threading.Lock)
-    _threads: list[_Thread] = field(init=False, factory=list[_Thread])
+    _threads: list[_Thread] = field(init=False, factory=new_list)
     _left: int = field(init=False, default=0)
     """The jobs that are not done, and after the last one the threads that have not ended."""
-    _told: list[Callable[[], None]] = field(init=False, factory=list[Callable[[], None]])
+    _told: list[Callable[[], None]] = field(init=False, factory=new_list)
     _ended: bool = field(init=False, default=False)
 
     def put(self, job: Job) -> bool:
@@ -129,7 +130,7 @@ class _Member:
     context: Context
     reports: Reports
     _lock: threading.Lock = field(init=False, factory=threading.Lock)
-    _chunks: dict[int, _Chunk] = field(init=False, factory=dict[int, _Chunk])
+    _chunks: dict[int, _Chunk] = field(init=False, factory=new_dict)
     """The chunks that wait for a thread, or for leave to go on. The region bounds them by what it submits."""
     _running: int = field(init=False, default=0)
     _dropped: bool = field(init=False, default=False)

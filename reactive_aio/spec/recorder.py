@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 from attrs import define, field
 
+from .._core.containers import new_list
 from .protocols import Publisher, Subscriber, Subscription
 from .trace import Facts, Identity, Kind, Signal, Trace
 
@@ -43,7 +44,7 @@ class Judge(Protocol):
 class Recorder:
     """Writes down the calls of the contract, from any thread."""
 
-    signals: list[Signal] = field(init=False, factory=list[Signal])
+    signals: list[Signal] = field(init=False, factory=new_list)
     _lock: threading.RLock = field(init=False, factory=threading.RLock)
     """Reentrant: memory may be cleared up while it is held, and a finalizer may cancel."""
     _local: threading.local = field(init=False, factory=threading.local)

@@ -11,6 +11,7 @@ from typing import Any
 
 from attrs import define, field
 
+from .._core.containers import new_list
 from .._core.guard import FAILURES
 from ..spec import Subscriber
 from ..spec.predicates import NEVER_SEEN
@@ -31,7 +32,7 @@ class Subject:
     publisher: HandPublisher
     subscriber: Subscriber[Any]
     handle: Any
-    sent: list[Any] = field(init=False, factory=list[Any])
+    sent: list[Any] = field(init=False, factory=new_list)
     """The elements that it was sent."""
     error: BaseException | None = field(init=False, default=None)
     completed: bool = field(init=False, default=False)

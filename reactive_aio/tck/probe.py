@@ -7,6 +7,7 @@ from typing import Any
 
 from attrs import define, field
 
+from .._core.containers import new_list
 from .._core.guard import FAILURES
 from ..spec import Subscription, add_demand, quote, subtract_demand
 
@@ -24,7 +25,7 @@ class Probe:
     react: Callable[[Probe], object] = nothing
     """Called in on_next."""
     subscription: Subscription | None = field(init=False, default=None)
-    items: list[Any] = field(init=False, factory=list[Any])
+    items: list[Any] = field(init=False, factory=new_list)
     error: BaseException | None = field(init=False, default=None)
     completed: bool = field(init=False, default=False)
 
@@ -83,7 +84,7 @@ class HandPublisher:
     With ``feed`` it answers each request from inside the call, which rules 3.10 and 3.11 allow.
     """
 
-    elements: list[Any] = field(factory=list[Any])
+    elements: list[Any] = field(factory=new_list)
     """Elements sent in answer to demand, before those sent by hand."""
     ends: bool = False
     """Complete after the last of ``elements``."""

@@ -12,6 +12,7 @@ from typing import Any
 import attrs
 from attrs import define, field
 
+from .._core.containers import new_list
 from .._core.guard import FAILURES, shown
 from ..spec import Publisher, quote
 from ..spec.predicates import violations
@@ -29,11 +30,11 @@ class Run:
     environment: Environment
     facts: Facts
     recorder: Recorder = field(init=False, factory=Recorder)
-    handed: list[weakref.ref[Any] | None] = field(init=False, factory=list[weakref.ref[Any] | None])
+    handed: list[weakref.ref[Any] | None] = field(init=False, factory=new_list)
     """The subscribers that publishers were handed."""
-    publishers: list[Publisher[Any]] = field(init=False, factory=list[Publisher[Any]])
+    publishers: list[Publisher[Any]] = field(init=False, factory=new_list)
     """They live as long as the test: a publisher must let go of its subscribers, not die with them (rule 3.13)."""
-    probes: list[Probe] = field(init=False, factory=list[Probe])
+    probes: list[Probe] = field(init=False, factory=new_list)
     _settling: Settling | None = field(init=False, default=None)
 
     def know(self, **facts: Any) -> None:

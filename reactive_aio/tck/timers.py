@@ -10,6 +10,8 @@ from typing import Any
 
 from attrs import define, field
 
+from .._core.containers import new_dict
+
 NAMES = ("call_later", "call_at")
 
 
@@ -18,9 +20,7 @@ class Timers:
     """Knows the pending timers of a loop. It keeps none of them alive."""
 
     loop: asyncio.AbstractEventLoop
-    _handles: dict[int, weakref.ref[asyncio.TimerHandle]] = field(
-        init=False, factory=dict[int, "weakref.ref[asyncio.TimerHandle]"]
-    )
+    _handles: dict[int, weakref.ref[asyncio.TimerHandle]] = field(init=False, factory=new_dict)
     _reached: float = field(init=False, default=-math.inf)
 
     def begin(self) -> None:

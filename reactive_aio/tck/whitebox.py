@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from attrs import define, field
 
+from .._core.containers import new_list
 from .._core.guard import shown
 from ..spec import Subscriber
 from ._subscriber import Subject, SubscriberExercises
@@ -30,7 +31,7 @@ class WhiteboxProbe:
     """The probe by which a subscriber under test informs the verification."""
 
     puppet: Puppet | None = field(init=False, default=None)
-    items: list[Any] = field(init=False, factory=list[Any])
+    items: list[Any] = field(init=False, factory=new_list)
     error: BaseException | None = field(init=False, default=None)
     completed: bool = field(init=False, default=False)
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from attrs import define, field, frozen
 
+from .._core.containers import new_deque, new_dict
 from .._core.guard import FAILURES
 from .._core.settling import settled
 from .._flow.flow import Flow
@@ -95,7 +96,7 @@ class Reading:
     """One subscription of this side to a stream of the other side."""
 
     outstanding: int
-    items: deque[Any] = field(init=False, factory=deque[Any])  # bounded by what was requested
+    items: deque[Any] = field(init=False, factory=new_deque)  # bounded by what was requested
     more: asyncio.Event = field(init=False, factory=asyncio.Event)
     ended: bool = field(init=False, default=False)
     by_publisher: bool = field(init=False, default=False)
@@ -126,8 +127,8 @@ class Connection:
     _other_takes: Limits | None = field(init=False, default=None)
     """The limits of the other side; None before it has declared them."""
     _other_said: asyncio.Event = field(init=False, factory=asyncio.Event)
-    _serving: dict[int, Serving] = field(init=False, factory=dict[int, Serving])
-    _reading: dict[int, Reading] = field(init=False, factory=dict[int, Reading])
+    _serving: dict[int, Serving] = field(init=False, factory=new_dict)
+    _reading: dict[int, Reading] = field(init=False, factory=new_dict)
     _ids: count[int] = field(init=False, factory=lambda: count(1))
     _last_id: int = field(init=False, default=0)
     """The number of the other side's last subscription."""

@@ -9,6 +9,7 @@ from typing import Final
 from attrs import define, field, frozen
 
 from .._bytes import ByChunk, Maker, TooLargeError, made_by_chunk
+from .._core.containers import new_list
 from .._flow.flow import Flow
 from .._fusion import Stage, Transform
 from ..operators._fluent import check_count, check_flow
@@ -73,7 +74,7 @@ class EventSplitting(Maker[Event]):
 
     max_event: int
     position: Position
-    parts: list[bytes] = field(init=False, factory=list[bytes])
+    parts: list[bytes] = field(init=False, factory=new_list)
     """The beginning of a line."""
     held: int = field(init=False, default=0)
     """The number of bytes in `parts`."""
@@ -81,7 +82,7 @@ class EventSplitting(Maker[Event]):
     """Whether the line is the first, which may begin with a byte order mark."""
     after_return: bool = field(init=False, default=False)
     """Whether a line feed that comes next belongs to the last line break."""
-    data: list[str] = field(init=False, factory=list[str])
+    data: list[str] = field(init=False, factory=new_list)
     size: int = field(init=False, default=0)
     """The number of bytes in the lines of `data`."""
     event: str | None = field(init=False, default=None)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from reactive_aio import Flow
+from reactive_aio._core.budgets import Budget
 from reactive_aio._fusion import Pace
 from reactive_aio._plan import Awaited
 from reactive_aio._runtime.awaited import AwaitedInput
@@ -14,7 +15,7 @@ from reactive_aio._runtime.awaited import AwaitedInput
 def input_of(items: AsyncIterator[int]) -> AwaitedInput:
     source = Flow.from_async_iterable(items).__nodes__.source.operator
     assert isinstance(source, Awaited)
-    return AwaitedInput(source, Pace(), "numbers", asyncio.get_running_loop())
+    return AwaitedInput(source, Pace(), "numbers", Budget.of(asyncio.get_running_loop()))
 
 
 def left_when_its_wait_is_over(read: AwaitedInput) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, get_args
 
 from attrs import define, field
 
+from ..._core.containers import new_deque, new_dict
 from ..._fusion import label
 from .._fluent import is_async
 
@@ -26,7 +27,7 @@ REJECTED: Final = object()
 class ElementQueue(ABC):
     """The elements that have come from upstream and have not left downstream."""
 
-    waiting: deque[Ticket] = field(init=False, factory=deque[Ticket])
+    waiting: deque[Ticket] = field(init=False, factory=new_deque)
     """The elements that may begin."""
     held: int = field(init=False, default=0)
     """The number of elements, from their arrival to their delivery."""
@@ -58,7 +59,7 @@ class ElementQueue(ABC):
 class AsCompleted(ElementQueue):
     """Results are delivered in the order in which they come."""
 
-    _finished: deque[Any] = field(init=False, factory=deque[Any])
+    _finished: deque[Any] = field(init=False, factory=new_deque)
 
     def put(self, ticket: Ticket, result: Any) -> None:
         """Take a result."""
@@ -84,7 +85,7 @@ class AsCompleted(ElementQueue):
 class AsGiven(ElementQueue):
     """Results are delivered in the order of their elements."""
 
-    _finished: dict[int, Any] = field(init=False, factory=dict[int, Any])
+    _finished: dict[int, Any] = field(init=False, factory=new_dict)
     _next: int = field(init=False, default=0)
     """The number of the element whose result is delivered next."""
 
@@ -94,7 +95,8 @@ class AsGiven(ElementQueue):
 
     def take(self, n: int) -> list[Any]:
         """Return the results up to the first element that has none yet."""
-        finished, at, taken = self._finished, self._next, list[Any]()
+        finished, at = self._finished, self._next
+        taken: list[Any] = []
         while at in finished:
             if finished[at] is not REJECTED:
                 if len(taken) == n:
@@ -122,7 +124,7 @@ class ByKey(AsCompleted):
     """Elements of one key begin one after another. Results are delivered in the order in which they come."""
 
     key: Callable[[Any], Hashable]
-    _behind: dict[Hashable, deque[Ticket]] = field(init=False, factory=dict[Hashable, deque[Ticket]])
+    _behind: dict[Hashable, deque[Ticket]] = field(init=False, factory=new_dict)
     """For each key of an element that has no result yet, those that come after it."""
 
     def add(self, items: list[Any]) -> None:

@@ -12,6 +12,7 @@ from attrs import define, field
 
 from ..._arbiter import Gathering, Inner
 from ..._core import budgets
+from ..._core.containers import new_dict, new_list
 from ..._core.guard import FAILURES, as_of_a_generator, is_closed_with
 from ..._core.notes import add_note
 from ..._fusion import label
@@ -52,9 +53,9 @@ class InFlight(Gathering):
     """Elements that were requested and have not come."""
     _workers: int = field(init=False, default=0)
     """Tasks that will look for another element."""
-    _tasks: dict[asyncio.Task[None], None] = field(init=False, factory=dict[asyncio.Task[None], None])
+    _tasks: dict[asyncio.Task[None], None] = field(init=False, factory=new_dict)
     """All that have not ended, in the order in which they began."""
-    _idle: list[asyncio.Future[None]] = field(init=False, factory=list[asyncio.Future[None]])
+    _idle: list[asyncio.Future[None]] = field(init=False, factory=new_list)
     """The future that workers without work wait for."""
     _pristine: Context = field(init=False)
     _turn_over: float = field(init=False, default=0.0)

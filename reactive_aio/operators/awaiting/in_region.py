@@ -176,7 +176,8 @@ class Awaiting(Transform[Any, Any]):
         """Begin with further elements; False if the input has stopped."""
         if self._late is not None:
             return False
-        room, taken = self.stage.max_concurrency - self._under_way, list[Any]()
+        room = self.stage.max_concurrency - self._under_way
+        taken: list[Any] = []
         try:
             taken.extend(islice(items, room))
         except InputBroken:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from attrs import define, field
 
+from ..._core.containers import new_deque
 from ...hooks import drop_error
 from ...spec import UNBOUNDED
 
@@ -77,7 +78,7 @@ class Side:
     worker_loop: WorkerLoop
     where: str
     context: Context
-    results: deque[Any] = field(init=False, factory=deque[Any])  # bounded by what the worker has given
+    results: deque[Any] = field(init=False, factory=new_deque)  # bounded by what the worker has given
     error: BaseException | None = field(init=False, default=None)
     _receiver: Receiver[Any] | None = field(init=False, default=None)
     _released: threading.Event = field(init=False, factory=threading.Event)

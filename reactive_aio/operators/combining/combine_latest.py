@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 from attrs import define, field, frozen
 
 from ..._arbiter import Gathering, Inner
+from ..._core.containers import new_deque
 from ..._plan import Inlet, Pushed
 from ..._plan.nodes import FlowLike
 from ...hooks import discard
@@ -51,7 +52,7 @@ class CombiningLatest(Gathering):
     _missing: int
     """The number of flows that have not emitted yet."""
     _latest: list[Any] = field(init=False)
-    _arrived: deque[tuple[Inner, int]] = field(init=False, factory=deque[tuple[Inner, int]])  # bounded by what is kept
+    _arrived: deque[tuple[Inner, int]] = field(init=False, factory=new_deque)  # bounded by what is kept
     """The flows whose elements come next, each with the number of them."""
 
     def __attrs_post_init__(self) -> None:

@@ -68,11 +68,12 @@ class FlatMapping(Merging):
         """Begin the flows of the waiting elements, and emit kept elements of one."""
         if self.outer.kept:
             self._map()
-        return super().step() or bool(self.outer.kept)
+        return (bool(self.ready) and super().step()) or bool(self.outer.kept)
 
     def _map(self) -> None:
         """Map the next elements. The given elements of their flows are one list, a short one if the function is slow."""
-        outer, given, count, then = self.outer, list[Any](), 0, budgets.clock()
+        outer, count, then = self.outer, 0, budgets.clock()
+        given: list[Any] = []
         flow, items = self._next(0)
         while isinstance(items, list):
             given += items
@@ -116,6 +117,7 @@ class FlatMapping(Merging):
 
     def on_spent(self, inner: Inner) -> None:
         """Handle the end, and request an element in its place."""
-        self.mapper.locate(inner)
+        if inner.error is not None:
+            self.mapper.locate(inner)
         super().on_spent(inner)
         self.outer.request(1)

@@ -7,6 +7,7 @@ from typing import Generic, Literal, TypeVar, get_args
 
 from attrs import define, field
 
+from ..._core.containers import new_deque
 from ..._fusion import label
 
 T = TypeVar("T")
@@ -29,7 +30,7 @@ class Backlog(Generic[T]):
     size: int
     overflow: Overflow
     dropped: int = field(init=False, default=0)
-    _items: deque[T] = field(init=False, factory=deque[T])  # bounded by `size`
+    _items: deque[T] = field(init=False, factory=new_deque)  # bounded by `size`
 
     @property
     def buffered(self) -> int:

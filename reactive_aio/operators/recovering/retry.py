@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from attrs import define, field, frozen
 
 from ..._arbiter import Inner
+from ..._core.containers import new_list
 from ..._core.guard import Failed, guarded
 from ..._core.notes import add_note, set_context
 from ..._plan import Inlet, Pushed
@@ -54,7 +55,7 @@ class Attempts(Waiting):
     """The number of retries, since the last element if that resets them."""
     _delay: float = field(init=False)
     """The next one, without its share of chance."""
-    _last: list[Any] = field(init=False, factory=list[Any])
+    _last: list[Any] = field(init=False, factory=new_list)
     """The last element of all attempts, where it is needed to go on from it."""
     _failure: BaseException | None = field(init=False, default=None)
     """The failure of the attempt before, until the next one gives a signal."""

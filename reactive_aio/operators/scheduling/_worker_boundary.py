@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, field
 
+from ..._core.containers import new_deque, new_dict
 from ..._core.guard import FAILURES
 from ..._fusion import ChunkWork
 from ..._plan import FlowLike, Inlet
@@ -54,7 +55,7 @@ class Chunk:
 
     number: int
     items: list[Any]
-    results: deque[list[Any]] = field(init=False, factory=deque[list[Any]])
+    results: deque[list[Any]] = field(init=False, factory=new_deque)
     """Parts that wait for their turn or for demand, bounded by what a chunk may send without leave to go on."""
     taken: int = field(init=False, default=0)
     size: int = field(init=False, default=0)
@@ -89,11 +90,11 @@ class WorkerBoundary:
     _upstream: Subscription | None = field(init=False, default=None)
     _ended: bool = field(init=False, default=False)
     _failure: BaseException | None = field(init=False, default=None)
-    _waiting: deque[Any] = field(init=False, factory=deque[Any])
+    _waiting: deque[Any] = field(init=False, factory=new_deque)
     _count: int = field(init=False, default=0)
     """The elements that have gone into chunks."""
     _numbers: int = field(init=False, default=0)
-    _chunks: dict[int, Chunk] = field(init=False, factory=dict[int, Chunk])
+    _chunks: dict[int, Chunk] = field(init=False, factory=new_dict)
     """Those that have not been delivered, in order."""
     _under_way: int = field(init=False, default=0)
     _demand: int = field(init=False, default=0)

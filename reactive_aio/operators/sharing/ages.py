@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from attrs import define, field
 
+from ..._core.containers import new_deque
 from .delivery import soon
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ class Ages:
     broadcast: Broadcast
     loop: asyncio.AbstractEventLoop
     seconds: float
-    _made: deque[tuple[float, int]] = field(init=False, factory=deque[tuple[float, int]])
+    _made: deque[tuple[float, int]] = field(init=False, factory=new_deque)
     """The times of lists, each with the number after its last element; only those in the replay."""
     _timer: asyncio.TimerHandle | None = field(init=False, default=None)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from attrs import define, field
 
+from ..._core.containers import new_dict
 from ..._plan import SharedSnapshot, SubscriberSnapshot
 from ...spec import subtract_demand
 from .delivery import Delivery
@@ -35,7 +36,7 @@ class Broadcast(ABC):
     """The most elements that may be made beyond those that the slowest reader has taken."""
     log: Log
     mutex: Mutex
-    deliveries: dict[AbstractEventLoop, Delivery] = field(init=False, factory=dict[AbstractEventLoop, Delivery])
+    deliveries: dict[AbstractEventLoop, Delivery] = field(init=False, factory=new_dict)
     joined: int = field(init=False, default=0)
     """The number of readers that have come."""
     heard: bool = field(init=False, default=False)

@@ -14,6 +14,7 @@ from attrs import Factory, define, field
 
 from ..._core import budgets
 from ..._core.budgets import Budget, Taker
+from ..._core.containers import new_deque, new_dict, new_list
 from ...schedulers.base import Attachment
 
 if TYPE_CHECKING:
@@ -34,13 +35,13 @@ class Delivery(Taker):
 
     broadcast: Broadcast
     loop: asyncio.AbstractEventLoop
-    readers: dict[Reader, Cursor] = field(init=False, factory=dict["Reader", "Cursor"])
+    readers: dict[Reader, Cursor] = field(init=False, factory=new_dict)
     """All readers, with their places."""
-    due: list[Reader] = field(init=False, factory=list["Reader"])
+    due: list[Reader] = field(init=False, factory=new_list)
     """Readers with demand for elements that were there, and readers found due since the latest news."""
     news: bool = field(init=False, default=False)
     """Whether the log has grown since the last check for due readers."""
-    taken: deque[ReaderChunk] = field(init=False, factory=deque["ReaderChunk"])
+    taken: deque[ReaderChunk] = field(init=False, factory=new_deque)
     """Elements and ends that have been taken and not passed on yet. A region that has ended discards its elements."""
     part: float = field(init=False, default=budgets.TURN / budgets.SHARES)
     """How long a woken task may go on. All tasks that are woken together share one turn."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 from attrs import define, field, frozen
 
+from ..._core.containers import new_deque
 from ..._core.here import Here
 from ..._plan import Inlet, Pushed
 from ...errors import HubClosedError
@@ -78,7 +79,7 @@ class Emission(Broadcast, Here):
     """The number of elements that have gone by."""
     context: Context = field(init=False, factory=copy_context)
     """The context whose hooks get elements that no subscriber gets."""
-    _waiting: deque[Waiter] = field(init=False, factory=deque[Waiter])
+    _waiting: deque[Waiter] = field(init=False, factory=new_deque)
     _reserved: int = field(init=False, default=0)
     _until: int = field(init=False, default=0)
     """The most elements while the mutex is untouched."""

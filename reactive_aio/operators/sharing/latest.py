@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from attrs import define, field, frozen
 
+from ..._core.containers import new_dict
 from ..._core.here import Here
 from ..._plan import Inlet, Pushed
 from ...schedulers.base import Released
@@ -26,7 +27,7 @@ class Latest(Here):
     version: int = field(init=False, default=1)
     closed: bool = field(init=False, default=False)
     mutex: Mutex = field(init=False, factory=Mutex)
-    readers: dict[LatestReader, None] = field(init=False, factory=dict["LatestReader", None])
+    readers: dict[LatestReader, None] = field(init=False, factory=new_dict)
 
     def put(self, value: Any) -> None:
         """Replace the value, and notify all readers."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from attrs import define, field
 
+from ..._core.containers import new_dict, new_set
 from ...errors import SlowSubscriberError
 from .delivery import Delivery, soon
 from .reader import Reader
@@ -35,11 +36,11 @@ class Watch:
     """The number of elements at the time. A reader that has not taken these when the time is up is too slow."""
     joined: int
     """The number of readers that had come."""
-    asked: set[Delivery] = field(init=False, factory=set[Delivery])
+    asked: set[Delivery] = field(init=False, factory=new_set)
     """Those whose event loops are to have a turn, and have not."""
-    seen: set[Delivery] = field(init=False, factory=set[Delivery])
+    seen: set[Delivery] = field(init=False, factory=new_set)
     """Those whose event loops have had one since the latest part."""
-    parts: dict[Reader, int] = field(init=False, factory=dict[Reader, int])
+    parts: dict[Reader, int] = field(init=False, factory=new_dict)
     """The number of parts that count for a reader."""
 
     def count(self, readers: Iterable[Reader]) -> list[Reader]:

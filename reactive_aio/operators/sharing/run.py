@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import Factory, define, field
 
+from ..._core.containers import new_list
 from ..._plan import Plan, Pulled
 from ...errors import SchedulerClosedError
 from ...hooks import discard, drop_error
@@ -61,7 +62,7 @@ class Run(Broadcast):
     _bulk: int = field(init=False, default=Factory(lambda self: quarter(self.lag), takes_self=True))
     """The number of elements to request at a time, when the slowest holds up the others."""
     _upstream: Subscription | None = field(init=False, default=None)
-    _releases: list[Then] = field(init=False, factory=list[Then])
+    _releases: list[Then] = field(init=False, factory=new_list)
     """Readers that must not get the end before all has ended."""
     _ages: Ages | None = field(init=False, default=None)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, Protocol, TypeV
 from attrs import define, field
 
 from ..._core import budgets
+from ..._core.containers import new_deque
 from ..._core.guard import as_of_a_generator
 from ..._plan import Plan
 from ...hooks import discard, drop_error
@@ -56,7 +57,7 @@ class TaskReader(Reader):
     """The number of elements that it requests before its task does."""
     waiter: asyncio.Future[float] | None = field(init=False, default=None)
     """Wakes the task, and says how long it may go on without a turn of the event loop."""
-    items: deque[Any] = field(init=False, factory=deque[Any])
+    items: deque[Any] = field(init=False, factory=new_deque)
     """The elements that have been taken, until the task comes for them."""
     end: End | None = field(init=False, default=None)
     """The end after the elements: of the stream, or of this reader alone."""

@@ -195,10 +195,9 @@ class Sourcing(Computed[T_co]):
         ['tick', 'tock', 'tick', 'tock']
         """
         given, made = of_async_iterables()
-        if isinstance(
-            items, (AsyncGeneratorType, AsyncIterable)
-        ):  # the class first, since the ABC takes as long as all the rest
-            return cls._begin(given(cast("AsyncIterable[Any]", items)))
+        # The class first, since the ABC takes as long as all the rest.
+        if isinstance(items, (AsyncGeneratorType, AsyncIterable)):
+            return cls._begin(given(items))
         if not callable(items):
             hint = ". Use Flow.from_iterable" if isinstance(items, Iterable) else ""
             raise TypeError(

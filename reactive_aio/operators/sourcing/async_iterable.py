@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
 from typing import TypeVar, cast
 
-from attrs import field, frozen
+from attrs import define, field, frozen
 
+from ..._core.containers import new_list
 from ..._fusion import label
 from ..._plan import Awaited
 from ...errors import SourceConsumedError
@@ -14,12 +15,12 @@ from ...errors import SourceConsumedError
 T = TypeVar("T")
 
 
-@frozen
+@define(unsafe_hash=True)
 class FromAsyncIterable(Awaited[T]):
-    """Source of ``Flow.from_async_iterable``."""
+    """Source of ``Flow.from_async_iterable``; never changed, but not frozen, which would double the time it takes to make one."""
 
     items: AsyncIterable[T]
-    _read: list[bool] = field(factory=list[bool], repr=False, eq=False)
+    _read: list[bool] = field(factory=new_list, repr=False, eq=False)
 
     def iterator(self, where: object) -> AsyncIterator[T]:
         """Return a fresh iterator; or the iterator itself, the first time."""

@@ -6,16 +6,14 @@ import builtins
 import sys
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from attrs import field, frozen
 
+from ..._core.containers import new_list
 from ..._fusion import label
-from ..._plan import Pulled
+from ..._plan import Pulled, Source
 from ...errors import SourceConsumedError
-
-if TYPE_CHECKING:
-    from .async_iterable import FromAsyncIterable, FromAsyncMade
 
 T = TypeVar("T")
 
@@ -89,7 +87,7 @@ class FromIterator(Pulled[T]):
     """Source of ``Flow.from_iterable`` over an iterator, which can be read only once."""
 
     items: Iterator[T]
-    _read: list[bool] = field(factory=list[bool], repr=False, eq=False)
+    _read: list[bool] = field(factory=new_list, repr=False, eq=False)
 
     @property
     def name(self) -> str:
@@ -128,7 +126,7 @@ class FromMade(Pulled[T]):
 
 
 @cache
-def of_async_iterables() -> tuple[type[FromAsyncIterable[Any]], type[FromAsyncMade[Any]]]:
+def of_async_iterables() -> tuple[Callable[[Any], Source[Any]], Callable[[Any], Source[Any]]]:
     """Return two classes: to import them takes as long as to make a flow, and a service makes one for each request."""
     from .async_iterable import FromAsyncIterable, FromAsyncMade
 

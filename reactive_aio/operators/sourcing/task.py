@@ -17,6 +17,7 @@ from attrs import define, field, frozen
 
 from ..._core import budgets
 from ..._core.budgets import Budget
+from ..._core.containers import new_deque
 from ..._core.guard import FAILURES, cancelled_from_outside, is_closed_with
 from ..._plan import Inlet, Pushed
 from ...spec import UNBOUNDED, Subscription, add_demand
@@ -32,7 +33,7 @@ class Production:
     produce: Callable[[Production], Awaitable[None]]
     wanted: int = field(init=False, default=0)
     """Elements that have been requested and not delivered."""
-    _waiters: deque[asyncio.Future[None]] = field(init=False, factory=deque[asyncio.Future[None]])
+    _waiters: deque[asyncio.Future[None]] = field(init=False, factory=new_deque)
     _started: bool = field(init=False, default=False)
     _task: asyncio.Task[None] | None = field(init=False, default=None)
     """The task while it runs. After its end it would make a reference cycle with this object."""

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from attrs import define, field, frozen
 
 from ..._arbiter import Inner
+from ..._core.containers import new_list
 from ..._plan import Inlet
 from ..._plan.nodes import FlowLike
 from ...hooks import discard
@@ -33,7 +34,7 @@ class Latest(Unslowed):
     """Keeps the latest element until its time has come; those before it are dropped."""
 
     seconds: float
-    _latest: list[Any] = field(init=False, factory=list[Any])
+    _latest: list[Any] = field(init=False, factory=new_list)
 
     def cancel(self) -> None:
         """Drop the latest element as well."""

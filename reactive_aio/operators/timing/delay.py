@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from attrs import define, field, frozen
 
 from ..._arbiter import Inner
+from ..._core.containers import new_deque
 from ..._plan import Inlet
 from ..._plan.nodes import FlowLike
 from .clockwork import Clocked, Clockwork
@@ -40,7 +41,7 @@ class Delaying(Clockwork):
     size: int
     _inside: int = field(init=False, default=0)
     """The elements that have been requested and not emitted."""
-    _times: deque[tuple[float, int]] = field(init=False, factory=deque[tuple[float, int]])  # bounded by `size`
+    _times: deque[tuple[float, int]] = field(init=False, factory=new_deque)  # bounded by `size`
     """When how many of the elements that are kept have had their time."""
 
     def request(self, n: int) -> None:

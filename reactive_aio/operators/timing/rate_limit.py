@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 from attrs import define, field, frozen
 
 from ..._arbiter import Inner
+from ..._core.containers import new_deque
 from ..._plan import Inlet
 from ..._plan.nodes import FlowLike
 from ...hooks import discard
@@ -48,7 +49,7 @@ class Limiting(Clockwork):
     """The elements that were emitted less than ``per`` seconds ago."""
     _fresh: int = field(init=False, default=0)
     """The elements that were emitted in this turn."""
-    _times: deque[tuple[float, int]] = field(init=False, factory=deque[tuple[float, int]])  # bounded by `n`
+    _times: deque[tuple[float, int]] = field(init=False, factory=new_deque)  # bounded by `n`
     """When they were emitted, and how many at each time."""
 
     def request(self, n: int) -> None:

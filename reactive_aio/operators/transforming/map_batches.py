@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 import attrs
 from attrs import define, field, frozen
 
+from ..._core.containers import new_list
 from ..._fusion import Pace, Stage, Transform, label
 from ...hooks import discard
 from ...spec import UNBOUNDED
@@ -62,7 +63,7 @@ class Batching(Flattening[Any, R]):
     """The batch that one subscription is filling, and the results that it reads of the batch before."""
 
     size: int = field(kw_only=True)
-    held: list[Any] = field(init=False, factory=list[Any])
+    held: list[Any] = field(init=False, factory=new_list)
 
     def paced(self, items: Iterator[Any], pace: Pace) -> Generator[R]:
         """Read the results of each batch."""

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NoReturn, TypeVar
 
 from attrs import define, field, frozen
 
+from ..._core.containers import new_list
 from ..._fusion import SORT, WHOLE, Parts, Requirement, Stage, Template, Transform
 from ...errors import LimitExceededError
 from ...hooks import discard
@@ -52,7 +53,7 @@ class Sorting(Transform[T, T]):
     """The elements of one subscription."""
 
     stage: SortBy[T]
-    held: list[T] = field(init=False, factory=list[T])
+    held: list[T] = field(init=False, factory=new_list)
 
     template: ClassVar[Template | None] = Template("""
         if len($held) == $max_size:

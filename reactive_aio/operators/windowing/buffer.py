@@ -7,6 +7,7 @@ from typing import ClassVar, TypeVar
 
 from attrs import define, field, frozen
 
+from ..._core.containers import new_list
 from ..._fusion import Stage, Template, Transform
 from ...hooks import discard
 from ...spec import bounded
@@ -32,7 +33,7 @@ class Buffering(Transform[T, list[T]]):
     """The list that one subscription is filling."""
 
     size: int
-    held: list[T] = field(init=False, factory=list[T])
+    held: list[T] = field(init=False, factory=new_list)
 
     template: ClassVar[Template | None] = Template(
         """

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, TypeVar
 
 from attrs import define, field, frozen
 
+from ..._core.containers import new_list
 from ..._core.missing import MISSING
 from ..._fusion import Stage, Template, Transform
 from ...errors import LimitExceededError
@@ -37,7 +38,7 @@ class BufferingEqual(Transform[T, list[T]]):
     key: Callable[[T], Any]
     max_size: int
     last: Any = field(init=False, default=MISSING)
-    held: list[T] = field(init=False, factory=list[T])
+    held: list[T] = field(init=False, factory=new_list)
 
     template: ClassVar[Template | None] = Template("""
         key = $key(item)

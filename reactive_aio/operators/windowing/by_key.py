@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from attrs import define, field, frozen
 
+from ..._core.containers import new_dict
 from ..._core.guard import FAILURES, close_all, raise_all
 from ..._core.missing import MISSING
 from ..._fusion import (
@@ -346,7 +347,7 @@ class ByKey(Grouping):
 
     stage: GroupByKey
     steps: Steps
-    runs: dict[Any, OfKey] = field(init=False, factory=dict[Any, OfKey])
+    runs: dict[Any, OfKey] = field(init=False, factory=new_dict)
     ahead: Ahead = field(init=False, factory=Ahead)
 
     @property

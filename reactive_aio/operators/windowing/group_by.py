@@ -11,6 +11,7 @@ from attrs import Factory, define, field, frozen
 from ..._arbiter import Inner
 from ..._arbiter.timer import Timer
 from ..._core import budgets
+from ..._core.containers import new_deque, new_dict
 from ..._core.guard import FAILURES, as_of_a_generator
 from ..._core.notes import add_note
 from ..._fusion import label
@@ -77,11 +78,11 @@ class Grouping(Parting):
     """
 
     by: GroupBy[Any]
-    _groups: dict[Hashable, Group] = field(init=False, factory=dict[Hashable, Group])
+    _groups: dict[Hashable, Group] = field(init=False, factory=new_dict)
     """Those that still get elements, `max_groups` at most."""
-    _unasked: deque[Group] = field(init=False, factory=deque[Group])  # bounded by the groups
+    _unasked: deque[Group] = field(init=False, factory=new_deque)  # bounded by the groups
     """The groups that have not been requested yet."""
-    _arrived: deque[list[Any]] = field(init=False, factory=deque[list[Any]])  # bounded by the prefetch
+    _arrived: deque[list[Any]] = field(init=False, factory=new_deque)  # bounded by the prefetch
     _refill: int = field(init=False, default=Factory(lambda self: refill_after(self.by.ahead), takes_self=True))
     """The number of elements that are consumed before the same number is requested again."""
     _outstanding: int = field(init=False, default=0)
@@ -89,7 +90,7 @@ class Grouping(Parting):
     """Elements that the groups keep."""
     _read: int = field(init=False, default=0)
     """The number of open groups with a reader."""
-    _fed: dict[Group, None] = field(init=False, factory=dict[Group, None])  # bounded by the groups
+    _fed: dict[Group, None] = field(init=False, factory=new_dict)  # bounded by the groups
     """The groups that are read and may not wait for elements. Those that do are removed at the next check."""
     _seen: int = field(init=False, default=0)
     _failed: bool = field(init=False, default=False)

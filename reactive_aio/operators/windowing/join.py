@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final
 
 from attrs import define, field, frozen
 
+from ..._core.containers import new_deque
 from ..._fusion import Origin, Placed, Stage, Template, Transform, label
 from ...errors import LimitExceededError
 from ...hooks import discard
@@ -182,7 +183,7 @@ class Joining(Transform[Sided, Pair]):
 
     stage: JoinOfKey
     sides: BySide = field(init=False)
-    held: deque[Any] = field(init=False, factory=deque[Any])
+    held: deque[Any] = field(init=False, factory=new_deque)
     met: bool = field(init=False, default=False)
     """Whether an element of the left side has come."""
     left: int = field(init=False, default=0)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from attrs import define, field, frozen
 
 from ..._arbiter import Drain
+from ..._core.containers import new_deque
 from ..._fusion import Placed
 from ..._fusion.origin import Origin
 from ..._plan import LOOP, Inlet, Nodes, Pushed, Step, SubscribeOn
@@ -40,7 +41,7 @@ class Substream(ABC):
     """Of the subscriber of the operator."""
     owner: Parting | None
     """The parting that still passes elements to it."""
-    kept: deque[Any] = field(init=False, factory=deque[Any])  # bounded by the owner
+    kept: deque[Any] = field(init=False, factory=new_deque)  # bounded by the owner
     ended: bool = field(init=False, default=False)
     error: BaseException | None = field(init=False, default=None)
     opened: bool = field(init=False, default=False)

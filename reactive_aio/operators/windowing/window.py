@@ -86,7 +86,8 @@ class Windows(Parting):
 
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
         """Pass elements to the current window and to the new windows that they fill. Then emit the new ones."""
-        at, new = 0, list[Substream]()
+        at = 0
+        new: list[Substream] = []
         while at < len(items) and not self.audience.over:
             if self._window is None:
                 new.append(self._open())

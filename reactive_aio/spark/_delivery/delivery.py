@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import define, field
 
+from ..._core.containers import new_deque, new_dict, new_list
 from ..._remote.failures import unpack
 from ..._remote.limit import MOST_BYTES
 from ...errors import SparkJobError
@@ -42,7 +43,7 @@ class Partition:
     link: Link | None = None
     size: int = 0
     """Bytes of those elements."""
-    others: deque[Link] = field(factory=deque["Link"])
+    others: deque[Link] = field(factory=new_deque)
     """Further attempts of the task, which wait to see whether the first is lost. Spark bounds them."""
     begun: bool = False
     """Whether its task has been running."""
@@ -92,9 +93,9 @@ class Delivery(ABC):
     prefetch: int
     most_bytes: int = MOST_BYTES
     """Bytes that may be under way or wait here, and a chunk of each task beyond."""
-    partitions: list[Partition] = field(init=False, factory=list[Partition])
+    partitions: list[Partition] = field(init=False, factory=new_list)
     """By the numbers of their partitions. Where a task reads several, the first stands for all of them."""
-    running: dict[int, Partition] = field(init=False, factory=dict[int, Partition])
+    running: dict[int, Partition] = field(init=False, factory=new_dict)
     """The partitions whose tasks are connected."""
     asked: int = field(init=False, default=0)
     """The partitions whose task has been requested, in their order."""

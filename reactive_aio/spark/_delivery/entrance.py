@@ -12,6 +12,7 @@ from typing import Final
 
 from attrs import define, field
 
+from ..._core.containers import new_list
 from ..._remote.handshake import Guard, HandshakeError
 from .._task.connecting import prepare
 
@@ -77,7 +78,7 @@ class Entrance:
     secret: bytes = field(repr=False)
     entered: Callable[[socket.socket, int], None]
     """Called for each accepted task, with the number of its partition."""
-    guests: list[Guest] = field(init=False, factory=list[Guest])
+    guests: list[Guest] = field(init=False, factory=new_list)
     _again: asyncio.TimerHandle | None = field(init=False, default=None)
 
     def open(self) -> None:

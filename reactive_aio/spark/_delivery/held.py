@@ -6,13 +6,15 @@ from collections import deque
 
 from attrs import define, field
 
+from ..._core.containers import new_deque
+
 
 @define(eq=False)
 class Held:
     """An account of chunks, which are consumed in the order in which they were delivered."""
 
     size: int = field(init=False, default=0)
-    _chunks: deque[tuple[int, int]] = field(init=False, factory=deque[tuple[int, int]])
+    _chunks: deque[tuple[int, int]] = field(init=False, factory=new_deque)
     """The elements and bytes of each chunk. A chunk's bytes are held until it has been consumed whole."""
     _consumed: int = field(init=False, default=0)
     """Elements of the first."""

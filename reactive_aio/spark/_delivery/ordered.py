@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from attrs import define, field
 
+from ..._core.containers import new_list
 from .delivery import Delivery, Partition
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class OrderedDelivery(Delivery):
     """Partitions that run beside the one whose turn it is."""
     _share: int = field(init=False, default=0)
     """Elements that each of them may send before its turn."""
-    _waiting: list[deque[Frame]] = field(init=False, factory=list[deque["Frame"]])
+    _waiting: list[deque[Frame]] = field(init=False, factory=new_list)
     """For each partition the chunks that wait for its turn; bounded by its share."""
 
     def plan(self, slots: int) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, field
 
+from ..._core.containers import new_set
 from ..._core.guard import FAILURES, is_closed_with
 from ..._plan import TasksSnapshot
 from ...errors import SourceCancelledError
@@ -40,7 +41,7 @@ class SparkSubscription:
     _job: Job = field(init=False)
     _seat: Seat = field(init=False)
     _before: Preparing = field(init=False)
-    _links: set[Link] = field(init=False, factory=set[Link])
+    _links: set[Link] = field(init=False, factory=new_set)
     _requested: int = field(init=False, default=0)
     """Elements that were requested, and whose credits the tasks have not got yet."""
     _prepared: Prepared | None = field(init=False, default=None)

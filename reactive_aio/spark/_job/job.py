@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from attrs import define, field, frozen
 
+from ..._core.containers import new_dict, new_list
 from ..._core.guard import FAILURES
 from ...errors import SparkJobError
 from .._task.connecting import Address, listen, unreachable
@@ -80,7 +81,7 @@ class Job:
     group: str = field(init=False, factory=group_name)
     """The name by which its jobs are known."""
     _todo: SimpleQueue[Callable[[], None] | None] = field(init=False, factory=SimpleQueue["Callable[[], None] | None"])
-    _threads: list[Thread] = field(init=False, factory=list[Thread])
+    _threads: list[Thread] = field(init=False, factory=new_list)
     _left: int = field(init=False, default=0)
     _working: int = field(init=False, default=0)
     """The threads but the one that cancels."""
@@ -89,7 +90,7 @@ class Job:
     _stopping: Event = field(init=False, factory=Event)
     _ended: Event = field(init=False, factory=Event)
     _computation: Computation | None = field(init=False, default=None)
-    _grouped: dict[int, tuple[Any, int]] = field(init=False, factory=dict[int, tuple[Any, int]])
+    _grouped: dict[int, tuple[Any, int]] = field(init=False, factory=new_dict)
     """For the first partition of each group, the JavaRDD and the number of its task there."""
 
     # -- on the loop

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, evolve, field
 
+from ..._core.containers import new_deque, new_list, new_set
 from ..._remote.frames import STOP, Frame
 from ...errors import SchedulerClosedError, WorkerDiedError
 from ...schedulers._channels import report
@@ -51,14 +52,14 @@ class ResidentRegion:
     _job: Job = field(init=False)
     _seat: Seat = field(init=False)
     _entrance: Entrance | None = field(init=False, default=None)
-    _running: set[int] = field(init=False, factory=set[int])
+    _running: set[int] = field(init=False, factory=new_set)
     """The slots whose jobs run."""
-    _silent: set[int] = field(init=False, factory=set[int])
+    _silent: set[int] = field(init=False, factory=new_set)
     """The lost tasks, which may hold their slots for long."""
-    _tasks: set[RemoteTask] = field(init=False, factory=set[RemoteTask])
-    _left: list[RemoteTask] = field(init=False, factory=list[RemoteTask])
+    _tasks: set[RemoteTask] = field(init=False, factory=new_set)
+    _left: list[RemoteTask] = field(init=False, factory=new_list)
     """The tasks that end with the region."""
-    _waiting: deque[Sent] = field(init=False, factory=deque[Sent])
+    _waiting: deque[Sent] = field(init=False, factory=new_deque)
     """Chunks that no task has, in order; bounded by what the boundary has under way."""
     _fruitless: int = field(init=False, default=0)
     """Tasks that have ended since a chunk was last done."""

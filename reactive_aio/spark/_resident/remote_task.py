@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define, field
 
+from ..._core.containers import new_dict
 from ..._remote.frames import BEAT, CLEANUP, CREDIT, FAILED, LAST, PART, READY, STOP, Frame
 from ...hooks import drop_error
 from ...schedulers._channels import WatchedChannel, chunk_frame
@@ -52,7 +53,7 @@ class RemoteTask:
     """Whether it has said how many chunks it can hold."""
     room: int = field(init=False, default=0)
     """The further chunks that it can hold."""
-    chunks: dict[int, Sent] = field(init=False, factory=dict[int, Sent])
+    chunks: dict[int, Sent] = field(init=False, factory=new_dict)
     silent: int = field(init=False, default=0)
     """The ticks since its last message."""
     idle: int = field(init=False, default=0)

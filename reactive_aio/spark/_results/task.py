@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, field, frozen
 
+from ..._core.containers import new_list
 from ..._remote.frames import Frame
 from ...spec import UNBOUNDED
 from .._task.connecting import Address
@@ -27,7 +28,7 @@ FRAME: Final = "frame binary"
 class Kept(Outlet):
     """Keeps the frames of a chunk until Spark takes them."""
 
-    frames: list[Frame] = field(init=False, factory=list[Frame])
+    frames: list[Frame] = field(init=False, factory=new_list)
 
     def hear(self) -> None:
         """Go on: the whole partition is computed before the subscriber is asked."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import asdict, evolve, field, frozen
 
+from ..._core.containers import new_dict
 from ...errors import SparkJobError, UnsupportedOnSparkError
 from ...operators._fluent import check_count
 from .._job.calls import is_connect
@@ -83,7 +84,7 @@ class Files(BatchWriter):
     """With ``size=None``: ``"append"``, or ``"overwrite"``, ``"error"`` or ``"ignore"`` if there are other data."""
     partition_by: tuple[str, ...] = field(default=(), kw_only=True, converter=_columns)
     """Columns whose values become names of folders inside that of the batch."""
-    options: Mapping[str, str] = field(factory=dict[str, str], kw_only=True)
+    options: Mapping[str, str] = field(factory=new_dict, kw_only=True)
     """Options of the DataFrameWriter, such as the compression."""
 
     def prepare(self, empty: DataFrame) -> None:

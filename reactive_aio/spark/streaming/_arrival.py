@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from attrs import define, field, frozen
 
+from ..._core.containers import new_deque, new_dict, new_set
 from ..._core.guard import FAILURES
 from ..._core.notes import add_note
 from ..._plan import Inlet, Pushed
@@ -70,14 +71,14 @@ class Arrival:
     decided: asyncio.Event = field(init=False, factory=asyncio.Event)
     why: str = field(init=False, default="the flow that the stream is written to has ended")
     """The text for Spark if it is refused."""
-    _arrived: dict[int, int] = field(init=False, factory=dict[int, int])
+    _arrived: dict[int, int] = field(init=False, factory=new_dict)
     """The rows of each partition that have arrived. A later attempt of its task goes on after them."""
-    _turns: dict[int, asyncio.Lock] = field(init=False, factory=dict[int, asyncio.Lock])
+    _turns: dict[int, asyncio.Lock] = field(init=False, factory=new_dict)
     """For each partition the attempts that wait until the one before is lost or not. Spark bounds them."""
-    _lines: set[Writing] = field(init=False, factory=set[Writing])
+    _lines: set[Writing] = field(init=False, factory=new_set)
     _alone: asyncio.TimerHandle | None = field(init=False, default=None)
     """The timer for the time without any task."""
-    _waiting: deque[Writing] = field(init=False, factory=deque[Writing])
+    _waiting: deque[Writing] = field(init=False, factory=new_deque)
     """Tasks that have rows to send, in the order of their turns."""
     _free: int = field(init=False, default=0)
     """Rows that were requested and not granted to a task."""

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from attrs import define, field
 
+from ..._core.containers import new_deque, new_list
 from ..._core.guard import FAILURES, as_failure
 from ...errors import SparkJobError
 
@@ -30,8 +31,8 @@ class Backlog:
     """The place after the last row."""
     error: BaseException | None = field(init=False, default=None)
     """Why an element is not a row. Later elements do not count."""
-    _pieces: deque[tuple[int, Any]] = field(init=False, factory=deque[tuple[int, Any]])
-    _new: list[Any] = field(init=False, factory=list[Any])
+    _pieces: deque[tuple[int, Any]] = field(init=False, factory=new_deque)
+    _new: list[Any] = field(init=False, factory=new_list)
 
     def __attrs_post_init__(self) -> None:
         self.end = self.first

@@ -19,6 +19,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import StructType
 
+from ..._core.containers import new_deque
 from ..._remote.frames import BEAT as ALIVE
 from ..._remote.frames import CHUNK, CREDIT, FAILED, LAST, PART, READY, STOP, Decoder, Frame
 from ...errors import SparkJobError
@@ -100,7 +101,7 @@ class Conversation:
 
     _socket: socket.socket
     _decoder: Decoder = field(init=False, factory=Decoder)
-    _heard: deque[Frame] = field(init=False, factory=deque[Frame])
+    _heard: deque[Frame] = field(init=False, factory=new_deque)
     _saying: threading.Lock = field(init=False, factory=threading.Lock)
 
     def __enter__(self) -> Conversation:

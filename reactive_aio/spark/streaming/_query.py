@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from attrs import define, field
 
+from ..._core.containers import new_list
 from ...errors import SparkJobError
 from .._job.told import text_of, told
 from .._task.connecting import unreachable
@@ -110,7 +111,7 @@ class Query:
     """The batch that Spark waits for. Spark makes one at a time. It is refused when the query has to stop."""
     _line: Any = field(init=False, default=None)
     """The connection by which Spark calls. A thread of py4j waits there for more, and would wait for ever."""
-    _threads: list[Thread] = field(init=False, factory=list[Thread])
+    _threads: list[Thread] = field(init=False, factory=new_list)
     _told: Lock = field(init=False, factory=Lock)
     """Taken by the thread that reports the end: an abandoned query may still end."""
 

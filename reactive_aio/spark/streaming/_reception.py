@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from attrs import define, field
 
+from ..._core.containers import new_dict, new_set
 from ..._remote.handshake import Guard
 from .._delivery.entrance import MANNERS, MOST_STRANGERS
 from .._task.connecting import prepare
@@ -35,8 +36,8 @@ class Reception:
     secret: bytes = field(init=False, repr=False, factory=lambda: secrets.token_bytes(32))
     _port: int = field(init=False)
     _server: asyncio.Server = field(init=False)
-    _lines: set[asyncio.Task[Any]] = field(init=False, factory=set[asyncio.Task[Any]])
-    _guests: dict[Guard, asyncio.StreamWriter] = field(init=False, factory=dict[Guard, asyncio.StreamWriter])
+    _lines: set[asyncio.Task[Any]] = field(init=False, factory=new_set)
+    _guests: dict[Guard, asyncio.StreamWriter] = field(init=False, factory=new_dict)
     """The connections without a proof, the oldest first."""
 
     def __attrs_post_init__(self) -> None:
