@@ -115,7 +115,7 @@ class RegionHost:
         """Assemble an inner flow that signals on this loop."""
         at_once = at_once and not self.driver.place.hops
         if ended is None and context is None and not flow.__nodes__.steps:
-            if (source := self._awaited_by(flow)) is not None:
+            if flow.__given__ is None and (source := self._awaited_by(flow)) is not None:
                 host = FlowHost(self.lifetime, self.driver.host)
                 read = _view(self.driver).inner = IteratorSubscription(source, self.driver, receiver, host)
                 read.begin(at_once=at_once)
