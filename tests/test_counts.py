@@ -306,9 +306,9 @@ def test_an_inner_async_generator_costs_no_region() -> None:
 @pytest.mark.parametrize(
     ("flow", "calls"),
     [
-        (lambda n: _suspended(n, 8)[0].merge(*_suspended(n, 8)[1:]), 30),
-        (lambda n: _suspended(n, 1)[0].zip(_suspended(n, 1)[0]), 66),
-        (lambda n: _suspended(n, 2)[0].combine_latest(_suspended(n, 2)[0]), 46),
+        (lambda n: _suspended(n, 8)[0].merge(*_suspended(n, 8)[1:]), 26),
+        (lambda n: _suspended(n, 1)[0].zip(_suspended(n, 1)[0]), 58),
+        (lambda n: _suspended(n, 2)[0].combine_latest(_suspended(n, 2)[0]), 36),
     ],
     ids=["merge", "zip", "combine_latest"],
 )

@@ -67,7 +67,13 @@ class CombiningLatest(Gathering):
             discard(each for each in latest if each is not NOTHING)
 
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
-        """Note whose turn it is."""
+        """Emit a tuple for each element if there is demand and none wait. Else keep them, and note whose turn it is."""
+        if self.demand >= len(items) and not (self._missing or self._arrived or self.busy):
+            inner.consumed += len(items)
+            self._combine(inner.key, items)
+            if inner.consumed >= inner.limit:
+                self.feed(inner)
+            return
         self._arrived.append((inner, len(items)))
         super().on_chunk(inner, items)
 

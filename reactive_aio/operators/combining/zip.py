@@ -52,7 +52,10 @@ class Zipping(Gathering):
         for each in self.inners:
             if not each.kept:
                 return
-        self.go()
+        if self.demand and not self.busy:
+            self.work(self._pair)
+        else:
+            self.go()
 
     def on_end(self, inner: Inner) -> None:
         """Check whether another tuple can come."""
@@ -60,6 +63,10 @@ class Zipping(Gathering):
 
     def step(self) -> bool:
         """Emit the possible tuples. End if one of the flows has no more elements."""
+        self._pair()
+        return False
+
+    def _pair(self) -> None:
         columns, n = tuple(self.inners), self.demand if self.inners else 0
         for each in columns:
             n = min(n, len(each.kept))
@@ -71,7 +78,6 @@ class Zipping(Gathering):
                 break
             if each.consumed >= each.limit:
                 each.replenish()
-        return False
 
     def _end(self, inner: Inner) -> None:
         error = inner.take_error()
