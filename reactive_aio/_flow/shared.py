@@ -24,7 +24,7 @@ class Read(Flow[T_co]):
         """Subscribe and iterate over the elements, requesting one at a time, or ``prefetch`` ahead."""
         from ..operators.sharing.iterating import Iterating
 
-        return Iterating.over(self)
+        return Iterating.begin(self)
 
     def open(self) -> AbstractAsyncContextManager[FlowIterator[T_co]]:
         """Subscribe for the length of an ``async with`` block. When the block has ended, all cleanup is done."""

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from asyncio import AbstractEventLoop
 from collections.abc import Callable, Iterable
 from functools import partial
+from threading import get_ident
 from typing import Any
 
 from attrs import define, field
@@ -109,11 +110,13 @@ class Broadcast(ABC):
 
         If it is not there, the reader hears when it is.
         """
-        log, cursor = self.log, reader.cursor
+        log, cursor, mutex = self.log, reader.cursor, self.mutex
         node = cursor.node  # it is let go of behind the lock
         items: list[Any] = []
         then: Then | None = None
-        with self.mutex:
+        mutex.lock.acquire()  # as by ``with``, without the calls: each reader comes by here for each element
+        try:
+            mutex.owner, mutex.untouched = get_ident(), False
             ended = log.ended
             if not reader.over:
                 furthest, least = log.goals.greatest, log.places.least
@@ -125,6 +128,11 @@ class Broadcast(ABC):
                     # The demand upstream depends on these, and on others only where a reader is held up.
                     if log.goals.greatest > furthest or log.places.least > least or furthest > least + self.lag:
                         then = self._settle()
+        finally:
+            mutex.owner = 0
+            mutex.lock.release()
+            if mutex.put_off:
+                mutex.call_put_off()
         if ended:
             return self.take(reader)
         del node

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from attrs import define, field
 
-from ..._core import budgets
 from ..._plan import BoundarySnapshot, OverflowSnapshot, RegionSnapshot, Snapshot
 from .reader import Distance
-from .taking import Steps, several
+from .taking import Steps
 
 if TYPE_CHECKING:
     from ..._plan.nodes import FlowLike
@@ -18,42 +17,30 @@ HERE = "the subscriber's loop"
 
 
 @define(eq=False)
-class Iterating:
+class Iterating(Steps):
     """The iterator of one subscription. It leaves when no reference to it is left."""
-
-    _steps: Steps
-    _lag: int
-
-    @staticmethod
-    def over(flow: FlowLike) -> Iterating:
-        """Subscribe, on the running loop."""
-        return Iterating(Steps.begin(flow), several(flow).lag)
 
     def __aiter__(self) -> Iterating:
         return self
 
-    async def __anext__(self) -> Any:
-        steps = self._steps
-        reader = steps.reader
-        if reader.items and budgets.clock() < steps.until:
-            return reader.take_one()
-        return await steps.next()
+    __anext__ = Steps.next  # itself, because a coroutine around it would be woken for each element too
 
     def snapshot(self) -> Snapshot:
         """Look at how far the subscription has come, from any thread."""
-        reader = self._steps.reader
+        reader = self.reader
+        lag = reader.broadcast.lag
         requested, delivered, buffered = reader.figures
         boundary = BoundarySnapshot(requested, delivered, buffered, reader.prefetch)
-        kept = Distance(reader.broadcast.log, reader.cursor, self._lag).buffered
-        return Snapshot((RegionSnapshot(HERE, delivered - buffered, boundary, OverflowSnapshot(self._lag, kept, 0)),))
+        kept = Distance(reader.broadcast.log, reader.cursor, lag).buffered
+        return Snapshot((RegionSnapshot(HERE, delivered - buffered, boundary, OverflowSnapshot(lag, kept, 0)),))
 
     async def aclose(self) -> None:
         """Leave, and wait for all cleanup. A task that waits for an element then gets the end."""
-        await self._steps.close()
+        await self.close()
 
     def __del__(self) -> None:
         # Left by `break`.
-        self._steps.leave()
+        self.leave()
 
 
 @define(eq=False)
@@ -64,7 +51,7 @@ class Opened:
     _items: Iterating = field(init=False)
 
     async def __aenter__(self) -> Iterating:
-        self._items = Iterating.over(self._flow)
+        self._items = Iterating.begin(self._flow)
         return self._items
 
     async def __aexit__(self, kind: object, error: BaseException | None, traceback: object) -> None:

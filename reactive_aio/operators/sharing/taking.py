@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextvars import Context, copy_context
 from functools import partial
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, Protocol, Self, TypeVar
 
 from attrs import define, field
 
@@ -195,7 +195,7 @@ class Steps:
     """The same, while a task waits too."""
 
     @classmethod
-    def begin(cls, flow: FlowLike) -> Steps:
+    def begin(cls, flow: FlowLike) -> Self:
         """Subscribe, on the running loop, to a shared flow without further operators."""
         place, source = Place(flow), several(flow)
         reader = source.admit(partial(TaskReader, prefetch=source.prefetch), place)
@@ -205,14 +205,20 @@ class Steps:
     async def next(self) -> Any:
         """Take the next element. Raise StopAsyncIteration after the last, or the failure."""
         reader = self.reader
+        items = reader.items
+        if items and budgets.clock() < self.until:
+            return reader.take_one()
         if reader.awaited:
             raise RuntimeError("two tasks await the next element of the same iterator. Subscribe once for each task")
         reader.awaited, self.until = True, 0.0
+        waited = False
         try:
-            there = reader.items or self._take()
-            if there and budgets.clock() >= self._deadline:
-                self._deadline = await reader.delivery.budget.turn()
-            while not there:
+            while True:
+                if not items and reader.prefetch is None and reader.end is None:
+                    taken, reader.end = reader.broadcast.take_next(reader)
+                    items += taken
+                if items:
+                    break
                 # Nothing comes between that look and this: what wakes the task is called by the loop.
                 if reader.end is not None:
                     await self._over()
@@ -222,20 +228,13 @@ class Steps:
                 finally:
                     reader.waiter = None
                 self._deadline = budgets.clock() + part
-                there = reader.items or self._take()
+                waited = True
+            if not waited and budgets.clock() >= self._deadline:
+                self._deadline = await reader.delivery.budget.turn()
         finally:
             reader.awaited = False
         self.until = self._deadline
-        return reader.take_one()
-
-    def _take(self) -> bool:
-        """Take an element now if there is one, where none is read ahead; return whether there was."""
-        reader = self.reader
-        if reader.prefetch is not None or reader.end is not None:
-            return False
-        items, reader.end = reader.broadcast.take_next(reader)
-        reader.items += items
-        return bool(items)
+        return items.popleft() if reader.prefetch is None else reader.take_one()
 
     async def _over(self) -> NoReturn:
         await all_of(self._place.released)
