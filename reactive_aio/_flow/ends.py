@@ -343,7 +343,7 @@ class Ends(Calling[T_co]):
         with SparkJobError. ValueError names ``columns`` that a frame does not have. A class given as ``as_=`` must have
         a field for each name, and no other field without a default. A function that raises later, or an element that
         does not fit the schema, fails the Spark job with an error of Spark. Its text has the exception and the operator
-        with its line.
+        with its line. A flow that reads the frame fails with the exception itself.
         (Spark: ``DataFrame.mapInArrow``; Beam: ``to_dataframe``.)
 
         .. code-block:: python
