@@ -22,11 +22,12 @@ CALL: Final = "to_frame(columns=...)"
 def check_columns(columns: Sequence[str]) -> tuple[str, ...]:
     """Check the argument by itself."""
     given: Any = columns
-    if isinstance(given, str) or not isinstance(given, Sequence) or not all(isinstance(each, str) for each in columns):
+    names: list[Any] = [None] if isinstance(given, str) or not isinstance(given, Sequence) else list(columns)
+    if not all(isinstance(each, str) for each in names):
         raise TypeError(f"to_frame(columns={given!r}): a list of the names of columns is needed")
-    if len(set(columns)) < len(columns):
+    if len(set(names)) < len(names):
         raise ValueError(f"to_frame(columns={given!r}): a column is named twice")
-    return tuple(columns)
+    return tuple(names)
 
 
 def with_columns(source: FromSpark, columns: tuple[str, ...]) -> FromSpark:
