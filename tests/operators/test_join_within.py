@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from random import Random
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 import pytest
 
@@ -183,6 +184,36 @@ def test_operators_that_keep_something_for_a_key_are_bounded_by_its_limit() -> N
     assert 3 == len(left.map(str).join(right, within=LONG).run_sync())
     with pytest.raises(LimitExceededError, match=r"group_by_key\(max_keys=2\) has no room for another key, 2"):
         left.scan(max).join(right, within=LONG).run_sync()
+
+
+class Key:
+    """A key that can be watched."""
+
+
+@HOWS
+def test_nothing_is_kept_of_a_key_whose_elements_have_had_their_time(how: Any) -> None:
+    keys, most = WeakSet[Key](), 0
+
+    def key(_: int) -> Key:
+        nonlocal most
+        made = Key()
+        keys.add(made)
+        most = max(most, len(keys))
+        return made
+
+    def ticks() -> KeyedFlow[Key, int]:
+        return Flow.interval(1.0).on_backpressure_buffer(10).take(100).group_by_key(key)
+
+    run_virtual(ticks().join(ticks(), how=how, within=WITHIN).drain())
+
+    assert 8 <= most <= 14
+
+
+def test_the_key_is_that_of_the_element_that_came_first() -> None:
+    left, right = at_times([(1.0, 1, "a"), (2.0, 2, "b")], 9.0), at_times([(1.5, 1, "x"), (2.5, 2, "y")], 9.0)
+    pairs = left.group_by_key(lambda _: True).join(right.group_by_key(key_of).filter(lambda x: x[1] == 1), within=9.0)
+
+    assert ["True", "1"] == [repr(key) for key, _ in run_virtual(pairs.to_list())]
 
 
 def test_operators_of_each_key_run_before() -> None:

@@ -30,8 +30,8 @@ from .keys import hashed
 
 AHEAD: Final = 32
 """Elements of each flow that are requested at once."""
-GRACE: Final = 1e-6
-"""Seconds after its time at which an element is let go: another one may come in the last moment."""
+GRACE: Final = 1e-3
+"""Seconds after its time at which an element is let go. Another one may come in the last moment, and a timer half of that early."""
 ALONE: Final[dict[str, tuple[int, ...]]] = {"inner": (), "left": (LEFT,), "outer": (RIGHT, LEFT)}
 """The sides whose elements are emitted if they have found no partner."""
 
@@ -191,11 +191,9 @@ class JoiningWithin(Gathering):
     """
     _pairs: deque[tuple[Held, Held | None]] = field(init=False, factory=deque[tuple[Held, Held | None]])
     """The pairs that wait for demand: those of one element, or elements without a partner; bounded by `max_size`."""
-    _passed: float = field(init=False, default=0.0)
-    """The time up to which the timer has run. The clock of the loop may be a little behind."""
 
     def __attrs_post_init__(self) -> None:
-        self.timer = Timer(self.inlet, self._on_time)
+        self.timer = Timer(self.inlet, self.go)
 
     def cancel(self) -> None:
         """Cancel both, and let go of the elements that have been in no pair."""
@@ -210,12 +208,12 @@ class JoiningWithin(Gathering):
 
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
         """Note when they have come."""
-        self._arrived.append((inner, len(items), self._now))
+        self._arrived.append((inner, len(items), self.timer.now))
         super().on_chunk(inner, items)
 
     def on_end(self, inner: Inner) -> None:
         """Note when it has come, too."""
-        self._arrived.append((inner, 0, self._now))
+        self._arrived.append((inner, 0, self.timer.now))
         self.go()
 
     def on_spent(self, inner: Inner) -> None:
@@ -255,7 +253,7 @@ class JoiningWithin(Gathering):
 
     def _forget(self) -> bool:
         """Let go of the elements whose time is over. Return whether there is something to emit."""
-        now = self._arrived[0][2] if self._arrived else self._now
+        now = self._arrived[0][2] if self._arrived else self.timer.now
         while (side := self._oldest) is not None and side.in_order[0].until < now:
             self._let_go(side.drop())
         return bool(self._pairs)
@@ -297,10 +295,6 @@ class JoiningWithin(Gathering):
     # -- time
 
     @property
-    def _now(self) -> float:
-        return max(self.timer.now, self._passed)
-
-    @property
     def _oldest(self) -> Side | None:
         """The side with the element whose time is over first."""
         right, left = self._sides
@@ -310,16 +304,8 @@ class JoiningWithin(Gathering):
 
     def _set_timer(self) -> None:
         side = self._oldest
-        if side is None:
-            self.timer.stop()
-        else:
+        if side is not None:
             self.timer.start_at(side.in_order[0].until + GRACE)
-
-    def _on_time(self) -> None:
-        side = self._oldest
-        if side is not None and not self._arrived:
-            self._passed = side.in_order[0].until + GRACE
-        self.go()
 
     # -- the end
 
