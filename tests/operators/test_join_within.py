@@ -244,6 +244,7 @@ def test_no_more_is_asked_for_than_is_ahead_and_nothing_is_taken_without_demand(
             left.assert_requested(32)
             right.assert_requested(32)
             left.next(*range(32))
+            await p.expect_no_event()
             right.next(*range(100, 132))
             await p.expect_no_event()
             left.assert_requested(32)
