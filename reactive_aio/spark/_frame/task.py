@@ -21,7 +21,7 @@ from ...hooks import also_failed, drop_error
 from .._task.failures import pack
 from .._task.pickling import dumps_by_value
 from .._task.rows import Reading
-from .._task.sealing import is_seal, own_secret, sealed
+from .._task.sealing import own_secret, sealed
 from .._task.worker import InputFailed, InputLost, watched
 from .batches import are_batches, with_columns
 
@@ -81,7 +81,6 @@ class FrameTask:
 
     def tellable(self, error: BaseException, packed: bytes | None = None) -> BaseException:
         """Return an exception that Spark can show. Its last note holds the exception itself, if that can be had."""
-        set_notes(error, [note for note in notes_of(error) if not is_seal(note)])  # of an object that is raised again
         line = sealed(pack(error, self.here) if packed is None else packed, self.secret)
         told = showable(error)
         if line is not None:

@@ -80,6 +80,16 @@ def test_batches_have_these_columns_only(sales: Any) -> None:
     assert {"kind.of,id"} == set(texts(flow.to_frame(SCHEMA, columns=("kind.of", "id"))))
 
 
+async def shown_later(element: Any) -> tuple[int, str]:
+    return shown(element)
+
+
+def test_they_are_read_for_awaited_functions_too(sales: Any) -> None:
+    frame = Flow.from_spark(sales, as_=tuple).map_async(shown_later, max_concurrency=2).to_frame(SCHEMA, columns=["id"])
+
+    assert "(0,)" == texts(frame)[0]
+
+
 def test_there_may_be_no_columns_at_all(sales: Any) -> None:
     assert ["()"] * 4 == texts(Flow.from_spark(sales, as_=tuple).map(shown).to_frame(SCHEMA, columns=[]))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -18,6 +17,7 @@ from pyspark.errors import PySparkException
 
 from reactive_aio._remote import failures
 from reactive_aio.spark._task.sealing import MARK, MOST, own_secret, sealed, unsealed
+from tests.spark.tally import Tally
 
 pytestmark = pytest.mark.spark
 
@@ -100,12 +100,17 @@ def test_it_does_so_through_what_spark_does_with_the_frame(spark: Any, of_spark:
     assert any("on element #1 of partition 1 of from_spark(DataFrame" in note for note in error.__notes__)
 
 
-def test_it_does_so_from_before_a_shuffle_of_the_flow(spark: Any) -> None:
-    error = failure(numbers(spark, odd).group_by_key(lambda n: n % 2).count().to_frame("key long, count long"))
+def test_it_does_so_from_before_a_shuffle_of_the_flow_whose_tasks_are_not_repeated_for_it(
+    spark: Any, tally: Tally
+) -> None:
+    flow = numbers(spark, tally.counting(odd)).group_by_key(lambda n: n % 2).count()
+    error = failure(flow.to_frame("key long, count long"))
 
     assert isinstance(error, OddError)
-    assert not [note for note in error.__notes__ if note.startswith(MARK)]
-    assert "a note of the function" == error.__notes__[0]
+    assert ["a note of the function", "in map(work)", "traceback in partition 1 of from_spark(DataFrame"] == [
+        note.partition(",")[0] for note in error.__notes__
+    ]
+    assert 1 == tally.count
 
 
 def test_it_does_so_through_an_rdd(spark: Any) -> None:
@@ -115,18 +120,24 @@ def test_it_does_so_through_an_rdd(spark: Any) -> None:
     assert is_of_spark(error.__cause__)
 
 
-def test_what_led_to_it_comes_along_and_the_error_of_spark_led_to_that(spark: Any) -> None:
+@WIRES
+@pytest.mark.parametrize("how", ["cause", "context"])
+def test_the_one_that_led_to_it_comes_along_and_the_error_of_spark_led_to_that(spark: Any, wire: Any, how: str) -> None:
     def fail(n: int) -> None:
         try:
             raise KeyError(n)
-        except KeyError as error:
-            raise OddError("no four", number=4) from error
+        except KeyError as before:
+            error = OddError("no four", number=4)
+            if how == "cause":
+                error.__cause__ = before
+            raise error  # noqa: B904 - it is one of the cases
 
-    error = failure(numbers(spark, fail).to_frame("n long"))
+    error = failure(numbers(spark, fail).to_frame("n long"), wire)
+    before = error.__cause__ if how == "cause" else error.__context__
 
-    assert isinstance(error.__cause__, KeyError)
-    assert (4,) == error.__cause__.args
-    assert is_of_spark(error.__cause__.__cause__)
+    assert isinstance(before, KeyError)
+    assert (4,) == before.args
+    assert is_of_spark(before.__cause__)
 
 
 @WIRES
@@ -140,19 +151,6 @@ def test_it_is_what_the_flow_fails_with_without_a_frame(spark: Any, kind: type[B
 
     assert (type(expected), expected.args) == (type(error), error.args)
     assert expected.__notes__[0] == error.__notes__[0]
-
-
-def test_one_that_is_raised_again_and_again_has_one_line(spark: Any) -> None:
-    def fail(n: int) -> None:
-        if not hasattr(sys, "kept_failure"):
-            sys.kept_failure = OddError("kept", number=n)  # type: ignore[attr-defined]
-        raise sys.kept_failure  # type: ignore[attr-defined]
-
-    frame = numbers(spark, fail).to_frame("n long")
-    for _ in range(2):
-        error = failure(frame)
-        assert isinstance(error, OddError)
-        assert not [note for note in error.__notes__ if MARK in note]
 
 
 def large(_: int) -> None:
