@@ -159,11 +159,11 @@ class KeyedFlow(Generic[K_co, T_co]):
         other than ``map`` and ``filter`` keep their state for each key, up to ``max_keys``.
         Demand: elements are requested one at a time, first from ``other`` to its end, then from this flow. With
         ``within``, 32 elements of each flow are requested at once, and more as they are taken. Without demand none is taken.
-        When an element is taken makes no difference to its partners.
+        However late an element is taken, it has the same partners.
         Errors: LimitExceededError for more than ``max_size`` elements of one key in ``other``, and for too many keys. The join
         counts the keys of both flows together. Its limit is the larger ``max_keys`` of the two calls of ``group_by_key``.
-        With ``within``, LimitExceededError for more than ``max_size`` held elements. A failure of either flow ends the
-        join. Another object than a KeyedFlow is refused with TypeError, and another ``how`` with ValueError. So is
+        With ``within``, LimitExceededError for more than ``max_size`` held elements. A failure of either flow then comes
+        after the elements that arrived before it. Another object than a KeyedFlow is refused with TypeError, and another ``how`` with ValueError. So is
         ``within`` if it is not above 0, or if a flow has an ``order_by``, which waits for the end of the flow.
         Spark: if both flows are on Spark, both are shuffled by key in one plan. A task holds the elements of ``other``
         for one key at a time. For a small table Spark's own join is faster: ``flow.to_frame(...).join(broadcast(table),
