@@ -90,6 +90,18 @@ wide(
 # -- windowing
 
 wide(
+    "group_by_key",
+    lambda n, via, _: via(
+        via(Flow.range(n))
+        .group_by_key(lambda _: "key")
+        .join(via(Flow.of("other")).group_by_key(lambda _: "key"), within=NEVER)
+    ),
+    lambda _, via, __: via(via(Flow.never()).group_by_key(abs).join(failed(via).group_by_key(abs), within=NEVER)),
+    variant="join-within",
+    mixes=True,
+)
+
+wide(
     "buffer_timeout",
     lambda n, via, _: via(via(Flow.range(2 * n)).buffer_timeout(2, NEVER)),
     lambda _, via, __: via(failed(via).buffer_timeout(2, NEVER)),

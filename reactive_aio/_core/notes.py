@@ -55,6 +55,12 @@ def set_context(error: BaseException, context: BaseException) -> None:
     _link(_CONTEXT, error, context)
 
 
+def root_of(error: BaseException) -> BaseException:
+    """Return the first exception of those that led to this one: itself if none did."""
+    before = next((each for slot in (_CAUSE, _CONTEXT) if (each := slot.__get__(error)) is not None), None)
+    return error if before is None else root_of(before)
+
+
 def _link(slot: Any, error: BaseException, before: BaseException) -> None:
     if slot.__get__(error) is None and not _leads_to(before, error):
         slot.__set__(error, before)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
@@ -321,7 +321,7 @@ class Ends(Calling[T_co]):
         check_count("to_spark", "max_retries", max_retries, 0)
         return await to_spark(self._as_flow(), writer, schema, size, seconds, offset, max_retries, progress)
 
-    def to_frame(self, schema: str | StructType | type[Any]) -> DataFrame:
+    def to_frame(self, schema: str | StructType | type[Any], *, columns: Sequence[str] | None = None) -> DataFrame:
         """Return a flow on Spark as a lazy DataFrame. Its plan runs the functions of the flow.
 
         For flows of ``from_spark``. Nothing runs when the frame is made, and no element passes through this process.
@@ -330,15 +330,20 @@ class Ends(Calling[T_co]):
         back. ``schema`` defines the columns, as for ``to_spark``. Batches of Arrow already have their columns.
 
         **A frame runs the functions once for each evaluation**, and again in a task that Spark repeats:
-        ``frame.persist()`` keeps their results. Spark reads only the columns that are fields of the class given as
-        ``as_=``. It can't see into functions. To read less, filter by columns first: ``from_spark(frame.where(...))``.
+        ``frame.persist()`` keeps their results. Spark can't see into functions. It reads only the columns that are
+        fields of the class given as ``as_=``, and all columns for rows of another kind. With ``columns`` it reads only
+        those that are named. The elements are rows of these columns, in the given order. If the flow reads several
+        frames, as with ``concat`` and ``join``, each must have all of these columns, and no others of it are read. To
+        read fewer rows, filter by columns first: ``from_spark(frame.where(...))``.
         Context variables have their values at the time when the frame is made.
         Demand: that of Spark. Each task works as fast as its results are consumed, in batches of up to 10,000 rows.
         Errors: UnsupportedOnSparkError for a flow that does not begin on Spark, and for operators that its tasks can't
         run, by operator and line. These depend on the order of the whole, on boundaries or on time, or are combinators
         other than ``concat``. An invalid schema is refused with TypeError or ValueError, and a session that has ended
-        with SparkJobError. A function that raises later, or an element that does not fit the schema, fails the Spark
-        job with an error of Spark. Its text has the exception and the operator with its line.
+        with SparkJobError. ValueError names ``columns`` that a frame does not have. A class given as ``as_=`` must have
+        a field for each name, and no other field without a default. A function that raises later, or an element that
+        does not fit the schema, fails the Spark job with an error of Spark. Its text has the exception and the operator
+        with its line. A flow that reads the frame fails with the exception itself.
         (Spark: ``DataFrame.mapInArrow``; Beam: ``to_dataframe``.)
 
         .. code-block:: python
@@ -346,10 +351,15 @@ class Ends(Calling[T_co]):
             squares = Flow.from_spark(session.range(6), as_=tuple).map(lambda row: row[0] ** 2).filter(lambda n: n % 2)
             frame = squares.to_frame("square long")
             print(frame.orderBy("square").collect())  # [Row(square=1), Row(square=9), Row(square=25)]
+
+            wide = session.range(6).selectExpr("id", "id * id AS square", "uuid() AS name")
+            found = Flow.from_spark(wide, as_=tuple).filter(lambda row: row[0] > 20)
+            frame = found.to_frame("square long, id long", columns=["square", "id"])
+            print(frame.collect())  # [Row(square=25, id=5)]
         """
         from ..spark._frame.framing import to_frame
 
-        frame: DataFrame = to_frame(self._as_flow(), schema)
+        frame: DataFrame = to_frame(self._as_flow(), schema, columns)
         return frame
 
     def to_rdd(self) -> RDD[T_co]:

@@ -9,7 +9,7 @@ from attrs import evolve, frozen
 
 from .._core.missing import MISSING
 from .._fusion import calling_line
-from ..operators._fluent import check_count, check_function
+from ..operators._fluent import check_count, check_function, check_seconds
 from ..operators.folding.fold import Count, Reduce
 from ..operators.folding.ranking import TopK
 from ..operators.windowing.by_key import GroupByKey
@@ -128,30 +128,48 @@ class KeyedFlow(Generic[K_co, T_co]):
 
     @overload
     def join(
-        self, other: KeyedFlow[Any, V], *, how: Literal["inner"] = "inner", max_size: int = 65_536
+        self,
+        other: KeyedFlow[Any, V],
+        *,
+        how: Literal["inner"] = "inner",
+        within: float | None = None,
+        max_size: int = 65_536,
     ) -> Flow[tuple[K_co, tuple[T_co, V]]]: ...
     @overload
     def join(
-        self, other: KeyedFlow[Any, V], *, how: Literal["left"], max_size: int = 65_536
+        self, other: KeyedFlow[Any, V], *, how: Literal["left"], within: float | None = None, max_size: int = 65_536
     ) -> Flow[tuple[K_co, tuple[T_co, V | None]]]: ...
     @overload
     def join(
-        self, other: KeyedFlow[Any, V], *, how: Literal["outer"], max_size: int = 65_536
+        self, other: KeyedFlow[Any, V], *, how: Literal["outer"], within: float | None = None, max_size: int = 65_536
     ) -> Flow[tuple[K_co, tuple[T_co | None, V | None]]]: ...
-    def join(self, other: KeyedFlow[Any, V], *, how: str = "inner", max_size: int = 65_536) -> Flow[tuple[K_co, Any]]:
+    def join(
+        self, other: KeyedFlow[Any, V], *, how: str = "inner", within: float | None = None, max_size: int = 65_536
+    ) -> Flow[tuple[K_co, Any]]:
         """Emit ``(key, (element, other element))`` for each pair of elements with the same key.
 
         With ``how="left"`` an element without a partner comes with None. With ``"outer"`` so do elements of ``other``.
         The join reads ``other`` to its end first, and holds its elements: at most ``max_size`` of a key. Then it reads
         this flow, and pairs each element with the held ones of its key. The operators of both sides run before that.
-        Demand: elements are requested one at a time, first from ``other`` to its end, then from this flow.
+
+        With ``within`` the join reads both flows at the same time, so both may be endless. Two elements of a key are a
+        pair if they arrive at most ``within`` seconds apart, by the clock of the event loop. A pair is emitted as soon
+        as both are there. An element without a partner is emitted with None when its time is over, or when the other flow
+        has ended. The join holds each element for that time: at most ``max_size`` of both flows together. Operators
+        other than ``map`` and ``filter`` keep their state for each key, up to ``max_keys``.
+        Demand: elements are requested one at a time, first from ``other`` to its end, then from this flow. With
+        ``within``, 32 elements of each flow are requested at once, and more as they are taken. Without demand none is taken.
+        However late an element is taken, it has the same partners.
         Errors: LimitExceededError for more than ``max_size`` elements of one key in ``other``, and for too many keys. The join
         counts the keys of both flows together. Its limit is the larger ``max_keys`` of the two calls of ``group_by_key``.
-        Another object than a KeyedFlow is refused with TypeError, and another ``how`` with ValueError.
+        With ``within``, LimitExceededError for more than ``max_size`` held elements. A failure of either flow then comes
+        after the elements that arrived before it. Another object than a KeyedFlow is refused with TypeError, and another ``how`` with ValueError. So is
+        ``within`` if it is not above 0, or if a flow has an ``order_by``, which waits for the end of the flow.
         Spark: if both flows are on Spark, both are shuffled by key in one plan. A task holds the elements of ``other``
         for one key at a time. For a small table Spark's own join is faster: ``flow.to_frame(...).join(broadcast(table),
-        ...)``.
-        (Spark: ``RDD.join``; SQL: ``JOIN``; Kafka Streams: a join of a stream and a table.)
+        ...)``. A join with ``within`` is on the event loop, and ``to_frame`` refuses it.
+        (Spark: ``RDD.join``; SQL: ``JOIN``; Kafka Streams: a join of a stream and a table, with ``within`` of two
+        streams; Flink: an interval join.)
 
         >>> from reactive_aio import Flow
         >>> names = Flow.of((1, "ann"), (2, "bob")).group_by_key(lambda name: name[0])
@@ -159,6 +177,9 @@ class KeyedFlow(Generic[K_co, T_co]):
         >>> joined = orders.map(lambda order: order[1]).join(names.map(lambda name: name[1]), how="left")
         >>> joined.run_sync()
         [(2, ('tea', 'bob')), (3, ('ale', None)), (2, ('rum', 'bob'))]
+        >>> paid = Flow.of((2, 4.5)).group_by_key(lambda payment: payment[0]).map(lambda payment: payment[1])
+        >>> orders.map(lambda order: order[1]).join(paid, within=60.0).run_sync()
+        [(2, ('tea', 4.5)), (2, ('rum', 4.5))]
         """
         given: Any = other
         if not isinstance(given, KeyedFlow):
@@ -168,10 +189,26 @@ class KeyedFlow(Generic[K_co, T_co]):
         if how not in HOWS:
             raise ValueError(f"join(how={how!r}): choose one of {', '.join(map(repr, HOWS))}")
         check_count("join", "max_size", max_size, 1)
+        if within is not None:
+            return self._join_within(other, within, how, max_size)
         stage = JoinByKey.of(self._grouped, other._grouped, how, max_size, calling_line())
         source = Join((other._flow.then(OnSide(RIGHT)), self._flow.then(OnSide(LEFT))))
         both: Flow[Any] = Flow._begin(source)  # pyright: ignore[reportPrivateUsage] - it is of the same package
         return both.then(stage)
+
+    def _join_within(
+        self, other: KeyedFlow[Any, Any], within: float, how: str, max_size: int
+    ) -> Flow[tuple[K_co, Any]]:
+        from ..operators.windowing.join_within import InPassing, JoinWithin
+
+        check_seconds("join", "within", within, above=True)
+        if any(keyed._stage.order_by is not None for keyed in (self, other)):
+            raise ValueError(
+                "join(within=...) pairs elements as they come, but group_by_key(order_by=...) holds them until its flow has "
+                "ended. Leave out one of the two"
+            )
+        right, left = (keyed._flow.then(InPassing.of(keyed._grouped)) for keyed in (other, self))
+        return Flow._begin(JoinWithin((right, left), within, how, max_size))  # pyright: ignore[reportPrivateUsage] - it is of the same package
 
     if not TYPE_CHECKING:  # a checker would take any name for an attribute
 

@@ -59,6 +59,12 @@ def unpack(data: bytes | bytearray) -> BaseException:
     return error
 
 
+def is_whole(data: bytes) -> bool:
+    """Return whether the exception itself is packed, and not only its text."""
+    packed: Packed = pickle.loads(data)
+    return packed[0] is not None
+
+
 def _trace(error: BaseException) -> str:
     """Return the traceback below the frame that caught the exception, in words."""
     trace = error.__traceback__

@@ -66,7 +66,7 @@ MORE = [
         variant="alone",
     ),
 ]
-NESTED = {"on_backpressure_drop", "on_backpressure_error", "window", "group_by"}
+NESTED = {"on_backpressure_drop", "on_backpressure_error", "window", "group_by", "group_by_key-join-within"}
 """Entries of the registry in which something stands right behind the operator that they are about, and reads its flows."""
 
 UNSEEN = {

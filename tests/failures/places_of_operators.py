@@ -285,6 +285,13 @@ flow(
     lambda code: code.numbers().group_by_key(abs).join(code.numbers().group_by_key(code.calls(lambda n: n))),
 )
 flow(
+    "group_by_key",
+    "key of a join within a time",
+    lambda code: (
+        code.numbers().group_by_key(code.calls(lambda n: n)).join(code.numbers().group_by_key(abs), within=1e6)
+    ),
+)
+flow(
     "window",
     "a window's reader",
     lambda code: code.numbers().window(2).concat_map(lambda window: window.map(code.calls(lambda n: n))),

@@ -295,6 +295,16 @@ def stages(k: int) -> list[Step]:
             ),
             lambda ns: [n * 10 + m for n in ns for m in range(k + 2) if m % (k + 1) == n % (k + 1)],
         ),
+        Step(
+            f"group_by_key(% {k + 1}).join(within)",
+            lambda f: (
+                f.take_last(1)
+                .group_by_key(lambda n: n % (k + 1))
+                .join(Flow.of(k).group_by_key(lambda n: n), how="left", within=1e6)
+                .map(lambda pair: pair[1][0] * 10 + (pair[1][1] or 0))
+            ),
+            lambda ns: [n * 10 + (k if n % (k + 1) == k else 0) for n in ns[-1:]],
+        ),
         Step("runs", lambda f: f.buffer_until_changed().map(len), lambda ns: [len([*run]) for _, run in groupby(ns)]),
         Step(f"start_with({k})", lambda f: f.start_with(k, k), lambda ns: [k, k, *ns]),
         Step(f"default_if_empty({k})", lambda f: f.default_if_empty(k), lambda ns: ns or [k]),

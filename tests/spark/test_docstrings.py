@@ -44,7 +44,9 @@ def test_of_from_spark(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture
 def test_of_to_frame(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     exec(example(Flow.to_frame, tmp_path), {"Flow": Flow, "session": spark})
 
-    assert "[Row(square=1), Row(square=9), Row(square=25)]\n" == capsys.readouterr().out
+    first, second = capsys.readouterr().out.splitlines()
+    assert "[Row(square=1), Row(square=9), Row(square=25)]" == first
+    assert "[Row(square=25, id=5)]" == second
 
 
 def test_of_to_rdd(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

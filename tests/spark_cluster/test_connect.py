@@ -56,6 +56,11 @@ async def main(spark):
         await rows.map(check).for_each(taken.append)
     except LookupError as error:
         told["failure"] = [error.args, len(taken)]
+    again = rows.map(check).to_frame("id long").orderBy("id")
+    try:
+        await Flow.from_spark(again).to_list()
+    except LookupError as error:
+        told["through a frame"] = [error.args, any("in map(check)" in note for note in error.__notes__)]
     try:
         await Flow.from_spark(frame.selectExpr("assert_true(id < 5, 'too large') AS no", "id")).to_list()
     except SparkJobError as error:
@@ -116,6 +121,10 @@ def test_in_parts_and_not_to_the_end(told: Any) -> None:
 def test_failures_come_as_themselves_behind_the_elements_before_them(told: Any) -> None:
     assert [["no", 700], 700] == told["failure"]
     assert "too large" in told["job"]
+
+
+def test_a_failure_comes_as_itself_through_a_frame(told: Any) -> None:
+    assert [["no", 700], True] == told["through a frame"]
 
 
 def test_leaving_early_interrupts_the_job_and_leaves_nothing(told: Any) -> None:

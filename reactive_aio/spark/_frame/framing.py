@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextvars import copy_context
 from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from .._task.zones import zone_of
 from ..sink._columns import Columns
 from ..sink._schema import Schema, check_schema, struct_of
 from .by_spark import applied
+from .columns import check_columns
 from .parts import Parts, parts_of
 from .planned import framed, named, session_of
 from .task import LIST, FrameTask, elements_of, lists_of, unpickled
@@ -28,16 +30,16 @@ if TYPE_CHECKING:
 # `Any` stands for sessions and frames, which are those of a classic session or of Spark Connect.
 
 
-def to_frame(flow: FlowLike, schema: Schema) -> Any:
+def to_frame(flow: FlowLike, schema: Schema, columns: Sequence[str] | None = None) -> Any:
     """Return the frame. The arguments are those of ``Flow.to_frame``."""
     check_schema("to_frame", schema)
-    parts = parts_of("to_frame", flow)
+    parts = parts_of("to_frame", flow, None if columns is None else check_columns(columns))
     session = session_of(parts.sources[0])
     with asking("to_frame", session):
         struct = struct_of("to_frame", schema)
         kind = schema if isinstance(schema, type) else None
-        columns = Columns(struct, kind, zone_of(str(session.conf.get("spark.sql.session.timeZone"))))
-        frames = [_framed(source, columns) for source in _sources(parts)]
+        made = Columns(struct, kind, zone_of(str(session.conf.get("spark.sql.session.timeZone"))))
+        frames = [_framed(source, made) for source in _sources(parts)]
         return applied(reduce(lambda before, frame: before.unionByName(frame), frames), parts.behind)
 
 

@@ -14,6 +14,7 @@ from .._source.capabilities import check_order
 from .._source.source import FromSpark
 from .._source.union import together
 from .by_spark import applied, told_apart, whatever_the_order
+from .columns import with_columns
 from .handling import HandleOfPart
 from .refusals import refused_between, refused_place, refused_source, refused_stage
 
@@ -47,24 +48,24 @@ class Parts:
         return any(source.ordered for source in self.sources)
 
 
-def parts_of(method: str, flow: FlowLike) -> Parts:
-    """Take a flow apart. Refuse what can be no part of a frame."""
+def parts_of(method: str, flow: FlowLike, columns: tuple[str, ...] | None = None) -> Parts:
+    """Take a flow apart. Refuse what can be no part of a frame. With ``columns`` its sources have no others."""
     nodes = flow.__nodes__
-    parts = _begun(method, nodes)
+    parts = _begun(method, nodes, columns)
     for step in nodes.steps:
         parts = _with(method, parts, step)
     return parts
 
 
-def _begun(method: str, nodes: Nodes) -> Parts:
+def _begun(method: str, nodes: Nodes, columns: tuple[str, ...] | None) -> Parts:
     source = nodes.source.operator
     if isinstance(source, FromSpark):
-        return Parts((source,))
+        return Parts((source if columns is None else with_columns(source, columns),))
     stage = source.as_stage()
     if stage is not None:
-        return _with(method, parts_of(method, source.inner[0]), Placed(stage, nodes.source.origin))
+        return _with(method, parts_of(method, source.inner[0], columns), Placed(stage, nodes.source.origin))
     if source.sequence:
-        row = [parts_of(method, flow) for flow in source.sequence]
+        row = [parts_of(method, flow, columns) for flow in source.sequence]
         for parts in row:
             if done := (*parts.before, *parts.behind):
                 raise refused_stage(method, done[0])

@@ -22,6 +22,11 @@ WAYS_OUT: Final = {
     **dict.fromkeys(("scan", "pairwise", "buffer", "buffer_until_changed"), BY_KEY),
 }
 """How Spark does the same as a stage, or another way out, by the stage's name."""
+OF_SOURCES: Final = {
+    "join": "Leave out within=, or have Spark join two streaming frames by their event times: with withWatermark() on each, and a condition "
+    "on both times in frame.join(...)",
+}
+"""The same for what combines flows on an event loop."""
 
 
 def refused_stage(method: str, step: Placed[Any]) -> UnsupportedOnSparkError:
@@ -49,9 +54,9 @@ def refused_place(method: str, step: Placed[PublishOn | SubscribeOn]) -> Unsuppo
 def refused_source(method: str, source: Placed[Source[Any]]) -> UnsupportedOnSparkError:
     """Raise for a source that makes elements, or combines flows, on an event loop."""
     if source.operator.inner:
+        way = OF_SOURCES.get(source.operator.name, f"Put {method}() before it and read the result with from_spark()")
         return UnsupportedOnSparkError(
-            f"{source}, can't be run by {method}(): it works on an event loop, but the elements of a frame "
-            f"stay on Spark. Put {method}() before it and read the result with from_spark()"
+            f"{source}, can't be run by {method}(): it works on an event loop, but the elements of a frame stay on Spark. {way}"
         )
     return UnsupportedOnSparkError(
         f"{source}, can't be run by {method}(): its elements are made in this process. Begin the flow with "

@@ -10,7 +10,6 @@ from typing import Any, Final
 from attrs import evolve, field, frozen
 from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
-from ..._core.guard import FAILURES
 from ..._fusion import Placed
 from ..._remote.failures import pack
 from .._source.portable import main_classes
@@ -18,7 +17,7 @@ from .._source.source import FromSpark
 from .._task.main_classes import MainClasses
 from .._task.pickling import of_user
 from .._task.shuffled import Shuffling, before_shuffle, told
-from .._task.worker import InputFailed, InputLost
+from .._task.worker import InputFailed
 from ..sink._columns import Columns
 from .planned import framed, session_of
 from .task import FrameTask, Weighed
@@ -40,12 +39,12 @@ class ShuffleTask(FrameTask):
     def _lists(self, items: Iterator[Any], weighed: Weighed) -> Iterator[list[Any]]:
         try:
             yield from self._run(items, weighed)
-        except (GeneratorExit, InputLost):
-            raise
-        except InputFailed as lost:  # before a shuffle before this one
-            yield told(lost.packed, self.parts)
-        except FAILURES as error:
-            yield told(pack(error, self.here), self.parts)
+        except InputFailed as failed:  # here, or before a shuffle before this one
+            yield told(failed.packed, self.parts)
+
+    def tellable(self, error: BaseException, packed: bytes | None = None) -> BaseException:
+        """Return what stands for a failure until it is a row."""
+        return InputFailed(pack(error, self.here) if packed is None else packed)
 
 
 def shuffled(before: FromSpark, by: Placed[Shuffling]) -> tuple[Any, MainClasses]:

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import pickle
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, field, frozen
 
-from ..._core.guard import FAILURES, brief, close_all, raise_all
+from ..._core.guard import FAILURES, brief, close_all
 from ..._core.notes import add_note, notes_of, set_notes
 from ..._fusion import OVER, Placed, RegionRun, Stage
 from ..._remote.failures import unpack
 from ..._remote.variables import Values, reset, set_values
 from ...errors import RemoteError
 from ...hooks import also_failed, drop_error
+from .._task.failures import pack
 from .._task.pickling import dumps_by_value
 from .._task.rows import Reading
+from .._task.sealing import own_secret, sealed
 from .._task.worker import InputFailed, InputLost, watched
 from .batches import are_batches, with_columns
 
@@ -49,6 +51,8 @@ class FrameTask:
     """The source in words, for error notes."""
     stages: bytes = field(repr=False)
     """With the values of context variables; pickled apart: what can't be unpickled in a worker then is a failure like any other."""
+    secret: bytes = field(factory=own_secret, repr=False, kw_only=True)
+    """Seals failures, so that the driver can tell that they are of its own tasks."""
 
     @property
     def here(self) -> str:
@@ -73,7 +77,15 @@ class FrameTask:
         except InputLost as lost:
             raise lost.error from None
         except InputFailed as failed:
-            raise tellable(unpack(failed.packed)) from None
+            raise self.tellable(unpack(failed.packed), failed.packed) from None
+
+    def tellable(self, error: BaseException, packed: bytes | None = None) -> BaseException:
+        """Return an exception that Spark can show. Its last note holds the exception itself, if that can be had."""
+        line = sealed(pack(error, self.here) if packed is None else packed, self.secret)
+        told = showable(error)
+        if line is not None:
+            add_note(told, line)
+        return told
 
     def _run(self, items: Iterator[Any], weighed: Weighed) -> Iterator[list[Any]]:
         where = self.here
@@ -83,9 +95,9 @@ class FrameTask:
             tokens = set_values(sent[1])
         except FAILURES as error:  # importing a module runs its code
             add_note(error, f"while the region of {where} was unpickled in a worker")
-            raise tellable(error) from None
+            raise self.tellable(error) from None
         try:
-            yield from Region(run, items, weighed).lists()
+            yield from Region(run, items, weighed, self.tellable).lists()
         finally:
             reset(tokens)  # the worker may be used again
 
@@ -119,6 +131,7 @@ class Region:
     run: RegionRun
     items: Iterator[Any]
     weighed: Weighed
+    tellable: Callable[[BaseException], BaseException]
 
     def lists(self) -> Iterator[list[Any]]:
         """Yield all elements. The region lets go of what it holds before the end."""
@@ -132,13 +145,11 @@ class Region:
             for error in close_all((self.run.close,)):
                 drop_error(error)  # nobody reads any more, or Spark has failed to read
             raise
-        closing = close_all((self.run.close,))
-        if failure is None:
-            raise_all([tellable(error) for error in closing])
-            return
-        for error in closing:
-            also_failed(failure, error)
-        raise tellable(failure) from None
+        failures = [*([] if failure is None else [failure]), *close_all((self.run.close,))]
+        for error in failures[1:]:
+            also_failed(failures[0], error)
+        if failures:
+            raise self.tellable(failures[0]) from None
 
     def _next(self) -> tuple[list[Any], BaseException | None]:
         """Return the next list, and the failure that ends the partition, with a note of where it was."""
@@ -155,7 +166,7 @@ class Region:
         return items, None
 
 
-def tellable(error: BaseException) -> BaseException:
+def showable(error: BaseException) -> BaseException:
     """Return an exception that Spark can show with type, message and notes: another one if its class can't."""
     try:
         list(traceback.TracebackException(type(error), error, error.__traceback__, compact=True).format())
@@ -209,7 +220,7 @@ def _batches(
             )
         except FAILURES as error:  # what belongs to an element may run the user's code
             add_note(error, f"while the elements of {task.here} were converted to columns")
-            raise tellable(error) from None
+            raise task.tellable(error) from None
         yield from batches
         first += len(items)
 
@@ -224,7 +235,7 @@ def lists_of(task: FrameTask, reading: Reading, batches: Iterator[pa.RecordBatch
             pickled = dumps_by_value(items)
         except FAILURES as error:  # whatever a class does when it is pickled
             add_note(error, f"while the elements of {task.here} were pickled")
-            raise tellable(error) from None
+            raise task.tellable(error) from None
         yield arrow.RecordBatch.from_arrays([arrow.array([pickled], arrow.binary())], ["list"])
 
 

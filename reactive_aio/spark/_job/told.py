@@ -7,7 +7,10 @@ from itertools import dropwhile, islice, takewhile
 from typing import Any, Final
 
 from ..._core.guard import FAILURES
+from ..._core.notes import root_of, set_cause
+from ..._remote.failures import unpack
 from ...errors import SparkJobError
+from .._task.sealing import is_seal, own_secret, unsealed
 
 TRACEBACK: Final = "Traceback (most recent call last):"
 CAUSED: Final = "Caused by: "
@@ -31,8 +34,16 @@ def told(error: Exception, context: Any = None) -> str:
     return line if JAVA_TYPE.sub("", cause) in line else f"{line} (caused by {cause})"
 
 
-def failure_of(what: str, error: Exception, context: Any = None) -> SparkJobError:
-    """Return a SparkJobError for an error of Spark, with the notes of the exception that a task has raised."""
+def failure_of(what: str, error: Exception, context: Any = None) -> BaseException:
+    """Return the exception that a task of a frame of ours has raised, or a SparkJobError with the notes of the task's exception.
+
+    The error of Spark is the cause of either, or of the first cause that it has.
+    """
+    packed = unsealed(text_of(error), own_secret())
+    if packed is not None:
+        original = unpack(packed)
+        set_cause(root_of(original), error)
+        return original
     failure = SparkJobError(f"{what}: {told(error, context)}")
     failure.__cause__ = error
     for note in notes_in(error):
@@ -47,7 +58,8 @@ def notes_in(error: BaseException) -> list[str]:
     if not tracebacks:
         return []
     rest = dropwhile(lambda line: not line or line[0].isspace(), lines[tracebacks[-1] + 1 :])
-    return list(takewhile(lambda line: line and not line[0].isspace(), islice(rest, 1, None)))
+    notes = takewhile(lambda line: line and not line[0].isspace(), islice(rest, 1, None))
+    return [note for note in notes if not is_seal(note)]
 
 
 def _line(text: str) -> str:

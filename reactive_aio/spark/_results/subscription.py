@@ -102,6 +102,8 @@ class ResultsSubscription:
             try:
                 while (frame := await calls(self._next, frames)) is not None:
                     self._has_come()
+                    if isinstance(frame, BaseException):
+                        return frame
                     if frame.kind == FAILED:
                         return unpack(bytes(frame.pickled))
                     items, failure = loaded(frame)
@@ -138,7 +140,8 @@ class ResultsSubscription:
 
     # -- on the thread
 
-    def _next(self, frames: Iterator[bytes]) -> Frame | None:
+    def _next(self, frames: Iterator[bytes]) -> Frame | BaseException | None:
+        """Return the next frame, or the failure of the job. Raised, some exceptions would be taken for others."""
         try:
             data = next(frames, None)
         except NotPickled as failed:
@@ -146,7 +149,7 @@ class ResultsSubscription:
         except Exception as error:
             source = self.pulling.source
             context = None if source.connect else source.context
-            raise failure_of(f"the Spark job of {source} failed", error, context) from error
+            return failure_of(f"the Spark job of {source} failed", error, context)
         return None if data is None else next(Decoder().feed(data))
 
     def _close(self, frames: Any) -> None:

@@ -115,6 +115,21 @@ def test_what_runs_on_an_event_loop_is_refused_with_a_way_out(spark: Any, operat
     assert "to_frame() before it" in said
 
 
+@pytest.mark.parametrize("end", ["to_frame", "to_rdd"])
+def test_a_join_within_a_time_is_refused_with_what_spark_has_for_it(spark: Any, end: str) -> None:
+    keyed = numbers(spark).group_by_key(abs)
+    line = sys._getframe().f_lineno + 1
+    joined = keyed.join(keyed, within=5.0)
+
+    said = refusal(joined.map(str), end)
+
+    assert said.startswith(f"join(within=5, how='inner'), chained at {__file__}:{line}, can't be run by {end}()")
+    assert said.endswith(
+        "Leave out within=, or have Spark join two streaming frames by their event times: with withWatermark() on each, and a "
+        "condition on both times in frame.join(...)"
+    )
+
+
 def unordered(data: Any, as_: Any = tuple) -> AnyFlow:
     return Flow.from_spark(data, as_=as_, ordered=False)
 

@@ -79,6 +79,16 @@ async def test_a_side_on_the_event_loop_has_the_join_there(spark: Any) -> None:
     assert "where join reads" in left.join(right).describe()
 
 
+async def test_a_join_within_a_time_is_on_the_event_loop_and_reads_both_flows_from_the_workers(spark: Any) -> None:
+    left, right = (on_spark(spark, n).group_by_key(key_of).map(str) for n in (1, 2))
+    here = [Flow.from_iterable(elements(n)).group_by_key(key_of).map(str) for n in (1, 2)]
+    flow = left.join(right, how="outer", within=1e6)
+
+    assert counted(await here[0].join(here[1], how="outer").to_list()) == counted(await flow.to_list())
+    assert 2 == flow.describe().count("from_spark(DataFrame, as_=tuple) -> group_by_key(key_of -> map(str))")
+    assert "shuffled" not in flow.describe()
+
+
 @attrs.frozen
 class Met:
     left: int
