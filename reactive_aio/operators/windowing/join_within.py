@@ -16,6 +16,7 @@ from attrs import define, field, frozen
 
 from ..._arbiter import Gathering, Inner
 from ..._arbiter.timer import Timer
+from ..._core.containers import new_deque, new_dict
 from ..._core.guard import FAILURES
 from ..._core.missing import MISSING
 from ..._core.notes import add_note
@@ -146,9 +147,9 @@ class Held:
 class Side:
     """The held elements of one flow."""
 
-    in_order: deque[Held] = field(init=False, factory=deque[Held])
+    in_order: deque[Held] = field(init=False, factory=new_deque)
     """All of them, the oldest first."""
-    by_key: dict[Any, deque[Held]] = field(init=False, factory=dict[Any, deque[Held]])
+    by_key: dict[Any, deque[Held]] = field(init=False, factory=new_dict)
 
     def add(self, held: Held) -> None:
         """Hold an element."""
@@ -184,12 +185,12 @@ class JoiningWithin(Gathering):
     timer: Timer = field(init=False)
     _sides: tuple[Side, Side] = field(init=False, factory=lambda: (Side(), Side()))
     """The held elements, `max_size` of both together."""
-    _arrived: deque[tuple[Inner, int, float]] = field(init=False, factory=deque[tuple[Inner, int, float]])
+    _arrived: deque[tuple[Inner, int, float]] = field(init=False, factory=new_deque)
     """The flows whose elements come next, each with the number of them, and when they came. The number 0 is the end of the flow.
 
     Bounded by what is kept.
     """
-    _pairs: deque[tuple[Held, Held | None]] = field(init=False, factory=deque[tuple[Held, Held | None]])
+    _pairs: deque[tuple[Held, Held | None]] = field(init=False, factory=new_deque)
     """The pairs that wait for demand: those of one element, or elements without a partner; bounded by `max_size`."""
 
     def __attrs_post_init__(self) -> None:
