@@ -218,6 +218,22 @@ def test_each_further_subscriber_of_a_shared_flow_costs_11_calls_for_256_element
     assert shared_by(8) - shared_by(1) <= 7 * 11.5 * ROUNDS
 
 
+def test_one_of_eight_who_await_an_element_at_a_time_takes_18_calls_for_it() -> None:
+    async def read(flow: Flow[int]) -> None:
+        async for _ in flow:
+            pass
+
+    async def all_read(n: int) -> None:
+        flow = Flow.range(n).share(start=8)
+        await asyncio.gather(*[read(flow) for _ in range(8)])
+
+    def counted(n: int) -> int:
+        return python_calls(lambda: asyncio.run(all_read(n)))
+
+    counted(100)  # functions are generated, modules imported
+    assert counted(400) - counted(200) <= 18 * 8 * 200
+
+
 # --- calls of Python functions for a subscription ---------------------------------------------------------------------
 
 
