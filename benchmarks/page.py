@@ -139,7 +139,7 @@ LIMITS: Final = """\
   hand, with an async generator and an `except`, takes 4.1 us itself.
 - **Groups.** A group of two elements is a flow, with an end that is awaited in a task: 234 calls. A task with a queue by hand takes 74, and has no bound
   over all groups, no failure that reaches them, and no cancel.
-- **One element for several readers.** Each of eight that take one element at a time takes 17 calls, and 29 with a queue of one. But ours see to the demand
+- **One element for several readers.** Each of eight that take one element at a time takes 20 calls, and 29 with a queue of one. But ours see to the demand
   of all: each look at the shared log is a lock, and two counts that say how far the slowest and the fastest are. With a `prefetch` this is done for a list.
 - **Offers from a thread, one by one.** The thread runs cold, behind a switch. On a busy machine to wake the loop by `call_soon_threadsafe` takes 9 us
   then. The budget of the loop, by which no flow holds it for more than a millisecond, adds 1.6 to 2.5 us, and the log 4 to 5.
