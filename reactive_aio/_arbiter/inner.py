@@ -152,7 +152,7 @@ class Inner:
             kept = list(self.kept)
             self.kept.clear()
             discard(kept)
-        error = self.take_error()
+        error, self.error = self.error, None
         if error is not None and owner is not None:
             owner.inlet.dropped(error)
 

@@ -17,11 +17,11 @@ from collections.abc import Callable
 from contextvars import Context
 from threading import Lock
 from time import perf_counter
-from typing import Final
+from typing import Any, Final
 
 from attrs import define, field
 
-from .containers import new_deque
+from .containers import new_deque, new_set
 
 clock: Callable[[], float] = perf_counter
 """The seconds by which work is measured. To be called as ``budgets.clock()``, and never imported by name."""
@@ -107,6 +107,8 @@ class Budget:
     """The context of the callback. It is empty, because a context that has been entered can't be entered again."""
     arrange: Callable[[deque[Taker]], int] = field(init=False, default=len)
     """Puts the waiting takers in order, and returns how many of them may have their turns now. By default all may, in the order of their arrival."""
+    begun: set[Any] = field(init=False, factory=new_set)
+    """What has begun on the loop and has not ended. See `_runtime.host.begun`."""
     lent: float = field(init=False, default=0.0)
     """When tasks that run flows themselves are to let the event loop have a turn."""
 

@@ -116,8 +116,10 @@ class RegionHost:
         at_once = at_once and not self.driver.place.hops
         if ended is None and context is None and not flow.__nodes__.steps:
             if flow.__given__ is None and (source := self._awaited_by(flow)) is not None:
-                host = FlowHost(self.lifetime, self.driver.host)
-                read = _view(self.driver).inner = IteratorSubscription(source, self.driver, receiver, host)
+                read = IteratorSubscription(source, self.driver, receiver, self.lifetime)
+                view = self.driver.view
+                assert view is not None
+                view.inner = read
                 read.begin(at_once=at_once)
                 return
             if (items := self._given_by(flow)) is not None:

@@ -288,7 +288,7 @@ class AwaitedInput:
         answers: list[Any] = []
         try:
             iterator = self._source.iterator(self._where)
-            following = _next_of(iterator)
+            following: Callable[[], Any] = iterator.__anext__ if isinstance(iterator, GENERATOR) else _next_of(iterator)
             while True:
                 try:
                     while cancels:
@@ -359,7 +359,7 @@ class AwaitedInput:
 def _next_of(iterator: AsyncIterator[Any]) -> Callable[[], Any]:
     """Return what begins the next step of an iterator, as something that a generator can delegate to."""
     following = iterator.__anext__
-    if isinstance(iterator, AsyncGeneratorType) or iscoroutinefunction(following):
+    if iscoroutinefunction(following):
         return following
     return lambda: _awaited(following())
 

@@ -11,19 +11,17 @@ the error, whatever boundary is between:
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from attrs import define
 
+from .._core.budgets import Budget
 from .._core.guard import as_failure
 from ..hooks import also, drop_error
 from .lifetime import Lifetime
 
 if TYPE_CHECKING:
     from .driver import RegionDriver
-
-BEGUN: Final = "_reactive_aio_begun"
-"""The attribute of an event loop that holds what has begun on it."""
 
 
 @define(eq=False)
@@ -77,10 +75,4 @@ def begun(loop: asyncio.AbstractEventLoop) -> set[Any]:
     A loop has weak references to its tasks only, and so has a flow to its iterator. So a stream that nobody else refers to
     would be collected in the middle. A run that has begun is held here, by its loop, until it has ended.
     """
-    try:
-        held: set[Any] = loop.__dict__[BEGUN]
-    except KeyError:
-        held = loop.__dict__.setdefault(BEGUN, set())  # in one step, as other threads begin regions here too
-    except AttributeError:  # a loop that takes no attributes holds nothing
-        held = set()
-    return held
+    return Budget.of(loop).begun

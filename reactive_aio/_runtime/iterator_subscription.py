@@ -24,6 +24,7 @@ from ..spec import UNBOUNDED, add_demand
 from .awaited import AwaitedInput
 from .driver import RegionDriver
 from .host import FlowHost
+from .lifetime import Lifetime
 from .owner import Owner
 
 
@@ -31,7 +32,21 @@ class IteratorSubscription:
     """The subscription to an async iterator, confined to the event loop of the region that reads it (a Reader)."""
 
     __slots__ = (
-        "_budget", "_due", "_here", "_outer", "_owner", "_receiver", "_release", "_source", "closed", "context", "delivered", "demand", "host",
+        "_budget",
+        "_due",
+        "_here",
+        "_host",
+        "_lifetime",
+        "_outer",
+        "_outside",
+        "_owner",
+        "_receiver",
+        "_release",
+        "_source",
+        "closed",
+        "context",
+        "delivered",
+        "demand",
     )  # fmt: skip
 
     def __init__(
@@ -39,17 +54,19 @@ class IteratorSubscription:
         source: Placed[Awaited[Any]],
         outer: RegionDriver,
         receiver: Receiver[Any],
-        host: FlowHost,
+        lifetime: Lifetime,
     ) -> None:
         self._outer: RegionDriver | None = outer
         """The region that reads the flow, by its combinator, until all is over: it refers to what it reads."""
+        self._outside = outer.host
         self._receiver = receiver
         self.closed = False
         """Whether the end has been signalled, or the receiver has cancelled: it reads no more."""
         self.context = outer.context
         """The context of the subscriber."""
-        self.host = host
-        self._release: Released | None = host.lifetime.hold()
+        self._lifetime = lifetime
+        self._host: FlowHost | None = None
+        self._release: Released | None = lifetime.hold()
         outer.abandoned[self._leave] = None  # the loop may end first
         self._budget = outer.budget
         self._source = AwaitedInput(source.operator, Pace(), source, outer.budget)
@@ -62,6 +79,13 @@ class IteratorSubscription:
         """The number of elements that have been requested and not signalled."""
         self.delivered = 0
         """The number of elements that have been signalled."""
+
+    @property
+    def host(self) -> FlowHost:
+        """Hears of failures; made where there is one, since most such flows have none."""
+        if self._host is None:
+            self._host = FlowHost(self._lifetime, self._outside)
+        return self._host
 
     def begin(self, *, at_once: bool) -> None:
         """Pass the receiver its subscription. Have the owner begin: now, with ``at_once``, or in an event."""

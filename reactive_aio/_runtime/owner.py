@@ -26,7 +26,7 @@ from .._core.guard import FAILURES
 from .._core.identity import run_as
 from .._fusion import BARE
 from .awaited import AwaitedInput
-from .host import FlowHost, begun
+from .host import FlowHost
 
 R = TypeVar("R")
 
@@ -115,7 +115,7 @@ class Owner:
             loop = self._source.loop
             self.context = self.context.copy()
             self.task = loop.create_task(self._steps(reader), context=self.context)
-            begun(loop).add(self.task)
+            self._budget.begun.add(self.task)
             self.task.add_done_callback(reader.left, context=reader.context)
         elif self.waits:
             assert self.going is not None
@@ -206,6 +206,6 @@ class Owner:
 
     def ended(self, reader: Reader, task: asyncio.Task[None]) -> None:
         """Forget the task, which has ended. Its reader fails with the failure of the task."""
-        begun(self._source.loop).discard(task)
+        self._budget.begun.discard(task)
         if not reader.closed and not task.cancelled() and (error := task.exception()) is not None:
             reader.caught(error)

@@ -111,7 +111,7 @@ class FlatMapping(Merging):
         if isinstance(flow, Failed):
             self.fail(flow.take())
         elif failed is None:
-            self.add(flow, self.ahead, self.mapper.index)
+            self.subscribe(flow, self.enter(self.ahead, self.mapper.index), at_once=True)
         else:
             self.enter(self.ahead, self.mapper.index).on_error(failed.take())
 
