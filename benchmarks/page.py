@@ -105,26 +105,24 @@ LIMITS: Final = """\
   time, so its memory is never all free. A loop that lets go of them takes 0.94 of the flow's time. With
   `MALLOC_TRIM_THRESHOLD_=100000000` and the same for `MALLOC_MMAP_THRESHOLD_` flow and loops took 8 to 9 ns an element, and 18 and 17 without. Set
   both where a service works on large arrays.
-- **Rows into files, and many columns, from run to run.** Rows took 1.02 and 1.30 times `mapInArrow`, an hour apart. Columns took 1.13 and 1.54 times
-  `collect`. Other chapters had warmed the JVM before the better run.
+- **Rows into files, from run to run.** Rows took 1.02 and 1.30 times `mapInArrow`, an hour apart. Other chapters had warmed the JVM before the better
+  run.
 - **Lines of a file, from run to run.** Runs gave 1.07 to 2.00 times the loop by hand, and the latest two 1.21 to 1.24. Chunk, text and lines are free
   before the next chunk is read. If glibc then gives the memory back, each chunk is made of new pages. With
   `MALLOC_TRIM_THRESHOLD_=131072` and the same for `MALLOC_MMAP_THRESHOLD_` a flow took twice as long, and the loop by hand 1.6 times.
-- **Many columns.** Spark plans a frame of 2,000 columns anew for the frame that tasks in Python read, which has them all in one. `mapInArrow` by hand
-  has the same to pay: it took 1.29 times the CPU of `collect` on a busy machine, without making a value. On that machine the JVM had 92 % of
-  the CPU of a flow over it, and the workers and the loop the rest.
-- **Few rows.** To plan a frame that tasks in Python read took 35 ms of CPU, most of it the JVM's, and each job of one such task 32 ms. A flow over
-  two partitions has a plan and two jobs to pay. On a busy machine, in a JVM that had just begun, a flow of 30,000 rows took 0.57 s of CPU, and
-  `toLocalIterator` 0.35. The price of plan and jobs explains half of the difference. The rest has not been looked into.
+- **Few rows.** A third of the CPU of a flow of 30,000 rows, and of `toLocalIterator`, was that of the JVM's compilers. They were still at work on Spark's own
+  code after twenty runs. Then the flow took 0.27 s, and `toLocalIterator` 0.22 to 0.26. Two such jobs by hand, which make nothing of the batches, took
+  0.14, and 0.08 without a new plan and without weighing. A flow without either took 0.17: the compilers had 0.06 and the loop and its calls 0.04. The
+  rest was for tasks, the scheduler and the JVM's end of the calls. The benchmark runs each six times. There the compilers have more than all others.
 - **Joins.** Q14 joins what a function keeps with a small table. If the function is to discard 99 of 100 rows, all rows go to Python, and Spark's SQL has
   the statistics of the file discard most. `mapInArrow` by hand has the same to pay. So have Spark filter, by `frame.where(...)`: that is the row
   which the bar is about.
 - **Rows from Spark.** JVM, workers and loop are at work side by side; `toLocalIterator` has the JVM and Python take turns. So where
-  the cores have other work as well, the factor is smaller: see [Spark](concepts/spark.md). On two cores CPU time counts. A row of
-  five columns takes the JVM 0.7 to 0.8 us, the workers 0.2 and the loop 0.3 to 0.5. A third or more of the JVM's share is Spark's
-  weighing of the batch for each row. With `toLocalIterator` the row takes the JVM 3.6 and Python 2.9. The JVM has the flags of a
-  cluster's. With those of `local_session`, for a quick start, its share is up to twice as long, and the factor was 4 to 5. Two quiet
-  runs gave 5.4 and 5.6 times, 7.4 and 6.7 without the weighing.
+  the cores have other work as well, the factor is smaller: see [Spark](concepts/spark.md). On two cores CPU time counts. Over half of what the JVM's tasks
+  do is to weigh: they took 0.30 s for 600,000 rows of five columns, and 0.10 when they read the same batches unweighed. A row has a text, so it is weighed.
+  A flow that did not weigh it took 0.77 s of CPU when warm. The loop had 0.29 of that, the workers and the JVM's tasks 0.17 each, and the JVM's compilers 0.1.
+  To make the tuples took 0.08 to 0.13 of the loop's share, and the benchmark's own code 0.04. `toLocalIterator` took 2.2 to 2.7 s, 1.5 of it in Python. By CPU
+  runs gave 2.9 to 3.4 times its speed unweighed, and 2.2 to 2.5 weighed. So the bar needs more than no weighing.
 - **Elements of an async iterator.** A call of a Python function takes some 60 ns here, warm, so calls are what counts. `sum` over a ready generator makes
   two for an element: the generator's, and the one that looks whether it has suspended. A bare loop makes one. `async for` makes six: `__anext__`, the
   pass of the region, and four that advance the generator in the name of its owner. Where each element suspends, the bare loop makes 18, and 15 of

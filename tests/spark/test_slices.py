@@ -188,7 +188,7 @@ async def test_a_task_that_is_done_again_goes_on_behind_the_rows_that_have_come(
         import time
 
         for each in batches:
-            if each.column(0)[0].as_py() == 3_000 and not os.path.exists(killed):
+            if each.column(0)[0].as_py() == 6_000 and not os.path.exists(killed):
                 while not os.path.exists(here):
                     time.sleep(0.01)
                 open(killed, "w").close()
@@ -202,7 +202,8 @@ async def test_a_task_that_is_done_again_goes_on_behind_the_rows_that_have_come(
         if len(found) == 1_000:
             here.touch()
 
-    await Flow.from_spark(spark.range(0, 4_000, 1, 1).mapInArrow(deadly, "id long"), as_=tuple).for_each(note)
+    await Flow.from_spark(spark.range(0, 8_000, 1, 1).mapInArrow(deadly, "id long"), as_=tuple).for_each(note)
 
-    assert [(n,) for n in range(4_000)] == found == made_here
+    assert [(n,) for n in range(8_000)] == found
+    assert found[:1_000] == made_here[:1_000]
     assert killed.exists()

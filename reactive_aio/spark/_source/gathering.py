@@ -11,8 +11,10 @@ with a shuffle is run once, and all tasks read its rows. A plan without one has 
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from attrs import define, evolve, field
@@ -25,13 +27,84 @@ if TYPE_CHECKING:
 # `Any` stands for what lies in the JVM, and for frames, which PySpark's types know by halves.
 
 
-def computation(frame: Any, task: RegionTask) -> Computation:
-    """Return the computation of a task over the partitions of a frame."""
-    frame_of_rows = FrameOfRows(frame)
-    work = _mapped(frame, task)
-    if _shuffles(work):
-        work = _mapped(frame_of_rows.over(frame_of_rows.rows), task)
-    return Computation(work._jdf.javaToPython(), frame_of_rows.gathering(task))
+@define(eq=False)
+class Parts(ABC):
+    """An RDD of the JVM, made of a frame, whose partitions tasks in Python read, one or several each."""
+
+    frame: Any
+    _rdd: Any = field(init=False, default=None)
+
+    @property
+    def rdd(self) -> Any:
+        """The RDD, in Scala. This may run the stages of Spark before a shuffle."""
+        if self._rdd is None:
+            self._rdd = self.made()
+        return self._rdd
+
+    @abstractmethod
+    def made(self) -> Any:
+        """Make the RDD."""
+
+    @abstractmethod
+    def read_by(self, task: RegionTask, java_rdd: Any) -> Any:
+        """Return the JavaRDD that runs a task over each partition of a JavaRDD of such elements."""
+
+    def gather(self, task: RegionTask, groups: Sequence[Group]) -> Gathered | None:
+        """Return tasks that each read one group; the function of a `Computation`."""
+        if (found := self._coalesced(groups)) is None:
+            return None
+        context: Any = self.frame.sparkSession.sparkContext
+        parts = context._gateway.new_array(context._jvm.org.apache.spark.api.java.JavaRDD, len(found))
+        for at, part in enumerate(found.values()):
+            parts[at] = part
+        return Gathered(self.read_by(evolve(task, groups=tuple(found)), context._jsc.union(parts)), tuple(found))
+
+    def _coalesced(self, groups: Sequence[Group]) -> dict[Group, Any] | None:
+        """Return an RDD of one partition for each group.
+
+        Spark puts a partition that lies on a known machine before those that don't. A group is divided in front of it.
+        """
+        jvm: Any = self.frame.sparkSession.sparkContext._jvm
+        ints, converters = jvm.java.util.stream.IntStream, jvm.scala.jdk.javaapi.CollectionConverters
+        pruning, java_rdds = jvm.org.apache.spark.rdd.PartitionPruningRDD, jvm.org.apache.spark.api.java.JavaRDD
+        tag, arrays = self.rdd.elementClassTag(), jvm.java.util.Arrays
+        found: dict[Group, Any] = {}
+        left = deque(groups)
+        while left:
+            group = left.popleft()
+            numbers = ints.range(group.start, group.stop).boxed().toList()
+            some = pruning.create(self.rdd, converters.asScala(numbers).toSet())  # a set is a function of Scala's
+            part = java_rdds.fromRDD(some, tag).coalesce(1)
+            order: list[int] = json.loads(arrays.toString(part.rdd().partitions()[0].parentsIndices()))
+            if order == [*range(len(group))]:
+                found[group] = part
+            elif first := order[0]:
+                left.extendleft((group[first:], group[:first]))
+            else:
+                return None
+        return found
+
+
+class Rows(Parts):
+    """The rows of a frame, as the JVM has them, in batches that Spark weighs."""
+
+    def made(self) -> Any:
+        """Make the RDD of the plan."""
+        return self.frame._jdf.queryExecution().toRdd()
+
+    def read_by(self, task: RegionTask, java_rdd: Any) -> Any:
+        """Return the JavaRDD of a frame of such rows."""
+        from pyspark.sql.classic.dataframe import DataFrame
+
+        session = self.frame.sparkSession
+        java = session._jsparkSession.internalCreateDataFrame(java_rdd.rdd(), self.frame._jdf.schema(), False)
+        return _mapped(DataFrame(java, session), task)._jdf.javaToPython()
+
+    def computation(self, task: RegionTask) -> Computation:
+        """Return the computation of a task over all partitions."""
+        work = _mapped(self.frame, task)
+        java_rdd = self.read_by(task, self.rdd.toJavaRDD()) if _shuffles(work) else work._jdf.javaToPython()
+        return Computation(java_rdd, partial(self.gather, task))
 
 
 def _shuffles(frame: Any) -> bool:
@@ -44,66 +117,3 @@ def _shuffles(frame: Any) -> bool:
 
 def _mapped(frame: Any, task: RegionTask) -> Any:
     return frame.mapInArrow(task.over_batches, task.schema)
-
-
-@define(eq=False)
-class FrameOfRows:
-    """The rows of a frame, as the JVM has them, and frames of parts of them."""
-
-    frame: Any
-    _rows: Any = field(init=False, default=None)
-
-    @property
-    def rows(self) -> Any:
-        """The RDD of the rows. This may run the stages of Spark before a shuffle."""
-        if self._rows is None:
-            self._rows = self.frame._jdf.queryExecution().toRdd()
-        return self._rows
-
-    def over(self, rows: Any) -> Any:
-        """Return the frame of some of the rows."""
-        from pyspark.sql.classic.dataframe import DataFrame
-
-        session = self.frame.sparkSession
-        java = session._jsparkSession.internalCreateDataFrame(rows, self.frame._jdf.schema(), False)
-        return DataFrame(java, session)
-
-    def gathering(self, task: RegionTask) -> Callable[[Sequence[Group]], Gathered | None]:
-        """Return the function of a `Computation`."""
-
-        def gather(groups: Sequence[Group]) -> Gathered | None:
-            if (found := self._coalesced(groups)) is None:
-                return None
-            context: Any = self.frame.sparkSession.sparkContext
-            parts = context._gateway.new_array(context._jvm.org.apache.spark.api.java.JavaRDD, len(found))
-            for at, part in enumerate(found.values()):
-                parts[at] = part
-            rows = self.over(context._jsc.union(parts).rdd())
-            return Gathered(_mapped(rows, evolve(task, groups=tuple(found)))._jdf.javaToPython(), tuple(found))
-
-        return gather
-
-    def _coalesced(self, groups: Sequence[Group]) -> dict[Group, Any] | None:
-        """Return an RDD of one partition for each group.
-
-        Spark puts a partition that lies on a known machine before those that don't. A group is divided in front of it.
-        """
-        jvm: Any = self.frame.sparkSession.sparkContext._jvm
-        ints, converters = jvm.java.util.stream.IntStream, jvm.scala.jdk.javaapi.CollectionConverters
-        pruning, java_rdds = jvm.org.apache.spark.rdd.PartitionPruningRDD, jvm.org.apache.spark.api.java.JavaRDD
-        tag, arrays = self.rows.elementClassTag(), jvm.java.util.Arrays
-        found: dict[Group, Any] = {}
-        left = deque(groups)
-        while left:
-            group = left.popleft()
-            numbers = ints.range(group.start, group.stop).boxed().toList()
-            some = pruning.create(self.rows, converters.asScala(numbers).toSet())  # a set is a function of Scala's
-            part = java_rdds.fromRDD(some, tag).coalesce(1)
-            order: list[int] = json.loads(arrays.toString(part.rdd().partitions()[0].parentsIndices()))
-            if order == [*range(len(group))]:
-                found[group] = part
-            elif first := order[0]:
-                left.extendleft((group[first:], group[:first]))
-            else:
-                return None
-        return found

@@ -29,8 +29,9 @@ from .._task.batches import reading_of
 from .._task.pickling import dumps_by_value, of_user
 from .._task.rows import WIDE, Reading
 from .._task.slices import suit
+from . import unweighed
 from .capabilities import ORDERED, UNORDERED
-from .gathering import computation
+from .gathering import Rows
 from .insight import bounds, details
 from .naming import chosen, plain, told_apart
 from .portable import check_importable, check_portable
@@ -193,7 +194,11 @@ class FromSpark(Pushed[Any]):
         rounds = any(isinstance(placed.operator, Partial) and placed.operator.rounds for placed in self.stages)
         if isinstance(self.data, RDD) or rounds or type(self) is not FromSpark:
             return Computation(self.java_rdd(task))
-        return computation(*self.readable(self.data, task))
+        quick = unweighed.computation(self.data, evolve(task, sliced=self.makes_rows))
+        if quick is not None:
+            return quick
+        frame, task = self.readable(self.data, task)
+        return Rows(frame).computation(task)
 
     def java_rdd(self, task: PartitionTask) -> Any:
         """Return the JavaRDD whose computation is the task. This may run the stages of Spark before a shuffle."""

@@ -7,7 +7,7 @@ import re
 import socket
 from contextlib import AbstractContextManager
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, field, frozen
 
@@ -41,11 +41,12 @@ class Address:
 
 def listen(context: SparkContext) -> tuple[socket.socket, str]:
     """Listen for the tasks of a flow, and return the name by which they reach this machine; with calls into the JVM."""
-    conf = context.getConf()
+    known: Any = context
+    conf = known._conf  # getConf() copies all settings one by one, each by some calls into the JVM
     local = str(context.master).startswith("local")
-    host = conf.get(HOST) or ("127.0.0.1" if local else conf.get("spark.driver.host", "127.0.0.1"))
+    host = conf.get(HOST, "") or ("127.0.0.1" if local else conf.get("spark.driver.host", "127.0.0.1"))
     bound = "127.0.0.1" if local and host == "127.0.0.1" else conf.get("spark.driver.bindAddress", "")
-    for port in _ports(conf.get(PORTS) or "0"):
+    for port in _ports(conf.get(PORTS, "") or "0"):
         try:
             return socket.create_server((bound, port), backlog=128), host
         except OSError as error:

@@ -105,6 +105,8 @@ class RegionTask(PartitionTask):
     address: Address = field(kw_only=True)
     groups: tuple[range, ...] = field(default=(), kw_only=True)
     """The partitions that each task reads, where it reads several; the first one stands for all."""
+    arrow: Any = field(default=None, kw_only=True, repr=False)
+    """The schema of batches that come as messages, for these are without one."""
 
     schema = "ends long"  # nothing, for the elements take another way
 
@@ -124,6 +126,15 @@ class RegionTask(PartitionTask):
         """Run over a partition of a DataFrame."""
         self._run(self.rows(batches))
         read_on(batches)
+        return iter(())
+
+    def over_messages(self, _: int, messages: Iterable[bytes]) -> Iterator[int]:
+        """Run over a partition of a DataFrame, whose batches come as messages of Arrow."""
+        import pyarrow as pa
+
+        left = iter(messages)
+        self._run(self.rows(pa.ipc.read_record_batch(pa.py_buffer(each), self.arrow) for each in left))
+        read_on(left)
         return iter(())
 
     def _run(self, items: Iterator[Any] | Slices) -> None:
