@@ -108,7 +108,7 @@ class Budget:
     arrange: Callable[[deque[Taker]], int] = field(init=False, default=len)
     """Puts the waiting takers in order, and returns how many of them may have their turns now. By default all may, in the order of their arrival."""
     begun: set[Any] = field(init=False, factory=new_set)
-    """What has begun on the loop and has not ended. See `_runtime.host.begun`."""
+    """The tasks and regions that have begun on the loop and have not ended. See `_runtime.host.begun`."""
     lent: float = field(init=False, default=0.0)
     """When tasks that run flows themselves are to let the event loop have a turn."""
 
