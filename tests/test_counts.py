@@ -323,7 +323,7 @@ def test_an_inner_async_generator_costs_no_region() -> None:
     ("flow", "calls"),
     [
         (lambda n: _suspended(n, 8)[0].merge(*_suspended(n, 8)[1:]), 26),
-        (lambda n: _suspended(n, 1)[0].zip(_suspended(n, 1)[0]), 58),
+        (lambda n: _suspended(n, 1)[0].zip(_suspended(n, 1)[0]), 60),
         (lambda n: _suspended(n, 2)[0].combine_latest(_suspended(n, 2)[0]), 36),
     ],
     ids=["merge", "zip", "combine_latest"],

@@ -32,21 +32,8 @@ class IteratorSubscription:
     """The subscription to an async iterator, confined to the event loop of the region that reads it (a Reader)."""
 
     __slots__ = (
-        "_budget",
-        "_due",
-        "_here",
-        "_host",
-        "_lifetime",
-        "_outer",
-        "_outside",
-        "_owner",
-        "_receiver",
-        "_release",
-        "_source",
-        "closed",
-        "context",
-        "delivered",
-        "demand",
+        "_budget", "_due", "_here", "_host", "_lifetime", "_outer", "_outer_host", "_owner", "_receiver", "_release", "_source",
+        "closed", "context", "delivered", "demand",
     )  # fmt: skip
 
     def __init__(
@@ -58,7 +45,7 @@ class IteratorSubscription:
     ) -> None:
         self._outer: RegionDriver | None = outer
         """The region that reads the flow, by its combinator, until all is over: it refers to what it reads."""
-        self._outside = outer.host
+        self._outer_host = outer.host
         self._receiver = receiver
         self.closed = False
         """Whether the end has been signalled, or the receiver has cancelled: it reads no more."""
@@ -84,7 +71,7 @@ class IteratorSubscription:
     def host(self) -> FlowHost:
         """Hears of failures; made where there is one, since most such flows have none."""
         if self._host is None:
-            self._host = FlowHost(self._lifetime, self._outside)
+            self._host = FlowHost(self._lifetime, self._outer_host)
         return self._host
 
     def begin(self, *, at_once: bool) -> None:

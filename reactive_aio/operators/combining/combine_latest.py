@@ -68,7 +68,7 @@ class CombiningLatest(Gathering):
 
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
         """Emit a tuple for each element if there is demand and none wait. Else keep them, and note whose turn it is."""
-        if self.demand >= len(items) and not (self._missing or self._arrived or self.busy):
+        if self.demand >= len(items) and not (self._missing or self._arrived) and self.idle:
             inner.consumed += len(items)
             self._combine(inner.key, items)
             if inner.consumed >= inner.limit:
