@@ -23,8 +23,6 @@ class Iterating(Steps):
     def __aiter__(self) -> Iterating:
         return self
 
-    __anext__ = Steps.next  # itself, because a coroutine around it would be woken for each element too
-
     def snapshot(self) -> Snapshot:
         """Look at how far the subscription has come, from any thread."""
         reader = self.reader

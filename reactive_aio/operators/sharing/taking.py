@@ -202,7 +202,7 @@ class Steps:
         reader.begin()
         return cls(reader, place)
 
-    async def next(self) -> Any:
+    async def __anext__(self) -> Any:
         """Take the next element. Raise StopAsyncIteration after the last, or the failure."""
         reader = self.reader
         items = reader.items
@@ -302,7 +302,7 @@ class Taken(Generic[T]):
             first, *self._left = self._left
             return first
         while True:
-            made = self._fn(await self._steps.next())
+            made = self._fn(await anext(self._steps))
             if not made:
                 continue
             if len(made) > 1:
