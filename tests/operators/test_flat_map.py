@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import AsyncGenerator
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from reactive_aio import UNBOUNDED, Flow, hooks
+from reactive_aio._core import budgets
 from reactive_aio.testing import run_virtual
 from tests.arbiter.sessions import Sessions
 from tests.subscribers import Recorder, idle
@@ -33,6 +36,25 @@ async def test_every_element_of_every_flow_comes_once(max_concurrency: int, pref
     )
 
     assert [100 * n + k for n in range(60) for k in range(n % 7)] == sorted(await flow.to_list())
+
+
+async def test_the_event_loop_has_a_turn_when_sixteen_flows_have_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budgets, "clock", lambda: 1.0)  # or it may have one sooner, since the time is up
+    begun: list[int] = []
+
+    async def inner(n: int) -> AsyncGenerator[int]:
+        begun.append(n)
+        await asyncio.sleep(0.01)
+        yield n
+
+    reading = asyncio.ensure_future(Flow.range(40).flat_map(lambda n: Flow.from_async_iterable(inner(n))).count())
+    turns = [0]
+    while len(begun) < 40:
+        await asyncio.sleep(0)
+        turns.append(len(begun))
+
+    assert [16, 16, 8] == [after - before for before, after in pairwise(turns) if after > before]
+    assert 40 == await reading
 
 
 @pytest.mark.parametrize("max_concurrency", [1, 2, 5])

@@ -29,6 +29,7 @@ class Flattening(Fluent[T_co]):
         Demand: this flow is asked for ``max_concurrency`` elements at once, and for one more when one of their flows
         has ended. So no more than that are read at the same time. Each of them is asked for ``prefetch`` elements, and
         for more when three quarters of them have been emitted. At most ``prefetch`` elements of each are buffered.
+        When 16 of them have begun, the event loop has a turn before the next.
         Errors: an exception of ``fn``, and TypeError if it does not return a flow. The failure of a flow comes after
         its elements. Each ends the whole flow. The others are cancelled, and the buffered elements go to
         ``hooks.on_discard``. An ``async def`` is refused with TypeError, and a number below 1 with ValueError when the

@@ -21,6 +21,9 @@ T = TypeVar("T")
 LONGEST: Final = 64
 """The most elements to map before their given elements are emitted."""
 
+AT_ONCE: Final = 16
+"""Flows that begin before the event loop has a turn. Those that do not wait end in it, and are freed before the next ones begin."""
+
 
 @frozen
 class FlatMap(Pushed[T]):
@@ -55,6 +58,8 @@ class FlatMapping(Merging):
     outer: Inner = field(init=False)
     _most: int = field(init=False, default=1)
     """The number of elements to map before their given elements are emitted."""
+    _left: int = field(init=False, default=AT_ONCE)
+    """The number of flows that may begin before the next turn of the event loop."""
 
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
         """Keep elements to map. Merge the others."""
@@ -66,9 +71,10 @@ class FlatMapping(Merging):
 
     def step(self) -> bool:
         """Begin the flows of the waiting elements, and emit kept elements of one."""
-        if self.outer.kept:
+        if self.outer.kept and self._left:
             self._map()
-        return (bool(self.ready) and super().step()) or bool(self.outer.kept)
+        more = bool(self.ready) and super().step()
+        return more or (bool(self.outer.kept) and self._left > 0)
 
     def _map(self) -> None:
         """Map the next elements. The given elements of their flows are one list, a short one if the function is slow."""
@@ -111,9 +117,16 @@ class FlatMapping(Merging):
         if isinstance(flow, Failed):
             self.fail(flow.take())
         elif failed is None:
+            self._left -= 1
             self.subscribe(flow, self.enter(self.ahead, self.mapper.index), at_once=True)
+            if not self._left:
+                self.next_turn(self._go_on_mapping)  # behind the first steps of their tasks
         else:
             self.enter(self.ahead, self.mapper.index).on_error(failed.take())
+
+    def _go_on_mapping(self, _: None) -> None:
+        self._left = AT_ONCE
+        self.go()
 
     def on_spent(self, inner: Inner) -> None:
         """Handle the end, and request an element in its place."""
