@@ -117,6 +117,9 @@ LIMITS: Final = """\
 - **Joins.** Q14 joins what a function keeps with a small table. If the function is to discard 99 of 100 rows, all rows go to Python, and Spark's SQL has
   the statistics of the file discard most. `mapInArrow` by hand has the same to pay. So have Spark filter, by `frame.where(...)`: that is the row
   which the bar is about.
+- **Keyed work on Spark.** A row that is shuffled is pickled by itself, with its key and its order as bytes, by which Spark sorts. Behind the shuffle it is
+  unpickled, and comes to the stages of its key. `groupByKey` by hand pickles many rows at a time, and has all rows of a key in memory to sort
+  them. `count()` and `top_k()` are run before the shuffle as well, so few rows are shuffled. The words by hand are counted by `Counter.update`, in C.
 - **Rows from Spark.** JVM, workers and loop are at work side by side; `toLocalIterator` has the JVM and Python take turns. So where
   the cores have other work as well, the factor is smaller: see [Spark](concepts/spark.md). On two cores CPU time counts. Over half of what the JVM's tasks
   do is to weigh: they took 0.30 s for 600,000 rows of five columns, and 0.10 when they read the same batches unweighed. A row has a text, so it is weighed.

@@ -369,8 +369,10 @@ class ByKey(Grouping):
 
     def finish(self) -> Iterable[Pair]:
         """Yield what the stages of each key still hold, in the order in which the keys came."""
-        while self.runs:
-            mark, run = next(iter(self.runs.items()))
+        for mark in list(
+            self.runs
+        ):  # the first one of a dict is found ever more slowly while its first ones are deleted
+            run = self.runs[mark]
             yield from run.finish()
             del self.runs[mark]
             run.close()

@@ -39,12 +39,18 @@ ANY: Final = b"any"
 
 def before_shuffle(by: Shuffling, parts: int, classes: MainClasses) -> Stage[Any, Row]:
     """Return the stage that makes rows of elements, which may be of these classes."""
-    return ToShuffle(by, parts, classes) if isinstance(by, GroupByKey) else Spreading(by, classes)
+    from .combining import ToShuffleInParts, parts_of
+
+    if not isinstance(by, GroupByKey):
+        return Spreading(by, classes)
+    return ToShuffle(by, parts, classes) if parts_of(by) is None else ToShuffleInParts(by, parts, classes)
 
 
 def behind_shuffle(by: Shuffling, classes: MainClasses = NO_CLASSES) -> Stage[Row, Any]:
     """Return the stage that reads the rows."""
-    return FromShuffle(by, classes) if isinstance(by, GroupByKey) else Spread(by, classes)
+    from .combining import of_parts
+
+    return FromShuffle(of_parts(by), classes, by) if isinstance(by, GroupByKey) else Spread(by, classes)
 
 
 @frozen
@@ -73,9 +79,11 @@ class ToShuffle(Stage[Any, Row]):
     def row(self, item: Any) -> Row:
         """Call the functions of key and order."""
         by = self.by
-        key = by.key(item)
+        return self.row_of(by.key(item), item, b"" if by.order_by is None else in_bytes(by.order_by(item)))
+
+    def row_of(self, key: Any, item: Any, place: bytes) -> Row:
+        """Return the row of what goes to a key."""
         mark = in_bytes(key)
-        place = b"" if by.order_by is None else in_bytes(by.order_by(item))
         return crc32(mark) % self.parts, mark, place, pickled((key, item), self.classes)
 
 
@@ -181,17 +189,20 @@ class FromShuffle(Stage[Row, Pair]):
     """Runs the stages on rows that come sorted, so that one key ends where another begins."""
 
     by: GroupByKey
+    """With the stages that are left behind the shuffle."""
     classes: MainClasses
+    whole: GroupByKey
+    """With all stages, as plans and notes show it."""
 
     @property
     def name(self) -> str:
         """The name of the method."""
-        return self.by.name
+        return self.whole.name
 
     @property
     def arguments(self) -> str:
         """The arguments of the method."""
-        return self.by.arguments
+        return self.whole.arguments
 
     def transform(self) -> Transform[Row, Pair]:
         """Return the transform for the current key."""

@@ -1,0 +1,157 @@
+"""Keyed work in parts: a task sends on the results of its elements, and behind the shuffle they are put together."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pytest
+
+from reactive_aio import Flow
+from reactive_aio._core.notes import notes_of
+from reactive_aio._flow.keyed import KeyedFlow
+from reactive_aio.operators.windowing.by_key import GroupByKey
+from reactive_aio.spark._task import combining
+from reactive_aio.spark._task.combining import ToShuffleInParts, parts_of
+from reactive_aio.spark._task.shuffled import NO_CLASSES, Row, before_shuffle, behind_shuffle
+
+PARTS = 4
+
+
+def first(element: tuple[Any, int]) -> Any:
+    return element[0]
+
+
+def second(element: tuple[Any, int]) -> int:
+    return element[1]
+
+
+def keyed(elements: Iterable[Any] = ()) -> KeyedFlow[Any, Any]:
+    return Flow.from_iterable(elements).group_by_key(first)
+
+
+def work_of(flow: Flow[Any]) -> GroupByKey:
+    """The stage of keyed work."""
+    (step,) = flow.__nodes__.steps
+    assert isinstance(step.operator, GroupByKey)
+    return step.operator
+
+
+def rows_of(work: GroupByKey, *tasks: Iterable[Any]) -> list[Row]:
+    """The rows that tasks send to the shuffle."""
+    stage = before_shuffle(work, PARTS, NO_CLASSES)
+    return [row for task in tasks for row in Flow.from_iterable(task).then(stage).run_sync()]
+
+
+def behind(work: GroupByKey, rows: Iterable[Row]) -> dict[Any, Any]:
+    """What is made of the rows."""
+    return dict(Flow.from_iterable(sorted(rows)).then(behind_shuffle(work)).run_sync())
+
+
+def sent(rows: Iterable[Row]) -> list[Any]:
+    return [pickle.loads(row[3]) for row in rows]
+
+
+def test_a_task_sends_one_count_for_each_key() -> None:
+    work = work_of(keyed().count())
+    rows = rows_of(work, [("a", 1), ("b", 2), ("a", 3)], [("a", 4)])
+
+    assert [("a", 2), ("b", 1), ("a", 1)] == sent(rows)
+    assert {"a": 3, "b": 1} == behind(work, rows)
+
+
+def test_a_task_sends_no_more_than_the_greatest_elements_of_each_key() -> None:
+    work = work_of(keyed().map(second).top_k(2).pairs())
+    rows = rows_of(work, [("a", n) for n in range(100)], [("a", 98.5), ("b", 1)])
+
+    assert [("a", 99), ("a", 98), ("a", 98.5), ("b", 1)] == sent(rows)
+    assert {"a": [99, 98.5], "b": [1]} == behind(work, rows)
+
+
+def test_what_follows_is_done_behind_the_shuffle() -> None:
+    work = work_of(keyed().map(second).top_k(2).map(sum).pairs())
+    rows = rows_of(work, [("a", n) for n in range(10)], [("b", 1)])
+
+    assert {"a": 17, "b": 1} == behind(work, rows)
+
+
+def test_keys_that_are_equal_are_one_key() -> None:
+    work = work_of(keyed().count())
+    rows = rows_of(work, [(1, 0), (True, 0), (1.0, 0), (float("nan"), 0), (float("nan"), 0)])
+
+    assert [3, 2] == [count for _, count in sent(rows)]
+
+
+def test_with_too_many_keys_the_results_are_sent_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(combining, "MOST_KEYS", 2)
+    work = work_of(keyed().count())
+    rows = rows_of(work, [(key, 0) for key in "aaabbbccddda"])
+
+    assert [("a", 3), ("b", 3), ("c", 1), ("c", 1), ("d", 3), ("a", 1)] == sent(rows)
+    assert {"a": 4, "b": 3, "c": 2, "d": 3} == behind(work, rows)
+
+
+def test_where_keys_do_not_come_again_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(combining, "MOST_KEYS", 2)
+    stage = before_shuffle(work_of(keyed().count()), PARTS, NO_CLASSES)
+    taken: list[str] = []
+
+    def elements() -> Iterator[tuple[str, int]]:
+        for key in "abcdef":
+            taken.append(key)
+            yield key, 0
+
+    rows = stage.transform().apply(elements())
+
+    assert [("abc", "a"), ("abc", "b"), ("abc", "c"), ("abcd", "d"), ("abcde", "e")] == [
+        ("".join(taken), pickle.loads(row[3])[0]) for row, _ in zip(rows, range(5), strict=False)
+    ]
+
+
+def test_there_is_more_to_come_until_the_last_result() -> None:
+    stage = before_shuffle(work_of(keyed().top_k(2).pairs()), PARTS, NO_CLASSES)
+    table: Any = stage.transform()
+    assert [] == list(table.apply(iter([("a", 1), ("a", 2), ("b", 3)])))
+
+    left = [table.pending for _ in table.finish()]
+    assert [True, True, True] == left
+    assert not table.pending
+
+
+@pytest.mark.parametrize("key", [[1], frozenset({1})])
+def test_a_key_that_can_not_be_sorted_is_refused(key: Any) -> None:
+    with pytest.raises(TypeError, match="can't be a key") as caught:
+        rows_of(work_of(keyed().count()), [("a", 1), (key, 2)])
+
+    assert notes_of(caught.value)[-1].startswith("in group_by_key(first -> count())")
+
+
+@pytest.mark.parametrize(
+    ("work", "where"),
+    [
+        (lambda flow: flow.map(lambda element: element[1] // 0).count(), "in map(<lambda>), chained at "),
+        (lambda flow: flow.map(first).map(lambda key: object()).top_k(2).pairs(), "in top_k(2, None), chained at "),
+    ],
+)
+def test_a_failure_names_the_operator_and_the_key(work: Any, where: str) -> None:
+    with pytest.raises((ZeroDivisionError, TypeError)) as caught:
+        rows_of(work_of(work(keyed())), [("a", 1), ("a", 2)])
+
+    note = notes_of(caught.value)[0]
+    assert note.startswith(where)
+    assert note.endswith(("on an element of key 'a'", "on the elements of key 'a'"))
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        keyed().filter(first).count(),
+        keyed().fold(lambda total, _: total, 0, any_order=True),
+        Flow.of((1, 2)).group_by_key(first, order_by=second).top_k(1).pairs(),
+        keyed().pairs(),
+    ],
+)
+def test_other_work_is_done_behind_the_shuffle(work: Flow[Any]) -> None:
+    assert parts_of(work_of(work)) is None
+    assert not isinstance(before_shuffle(work_of(work), PARTS, NO_CLASSES), ToShuffleInParts)
