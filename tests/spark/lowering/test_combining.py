@@ -32,20 +32,20 @@ def keyed(elements: Iterable[Any] = ()) -> KeyedFlow[Any, Any]:
 
 
 def work_of(flow: Flow[Any]) -> GroupByKey:
-    """The stage of keyed work."""
+    """Return the stage of keyed work."""
     (step,) = flow.__nodes__.steps
     assert isinstance(step.operator, GroupByKey)
     return step.operator
 
 
 def rows_of(work: GroupByKey, *tasks: Iterable[Any]) -> list[Row]:
-    """The rows that tasks send to the shuffle."""
+    """Return the rows that tasks send to the shuffle."""
     stage = before_shuffle(work, PARTS, NO_CLASSES)
     return [row for task in tasks for row in Flow.from_iterable(task).then(stage).run_sync()]
 
 
 def behind(work: GroupByKey, rows: Iterable[Row]) -> dict[Any, Any]:
-    """What is made of the rows."""
+    """Run the stages behind the shuffle."""
     return dict(Flow.from_iterable(sorted(rows)).then(behind_shuffle(work)).run_sync())
 
 
