@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from attrs import define, field
 
-from ..spec import Subscription, add_demand, subtract_demand
+from ..spec import UNBOUNDED, Subscription, add_demand
 
 
 @define(eq=False)
@@ -58,7 +58,9 @@ class SubscriptionArbiter:
 
     def produced(self, n: int) -> None:
         """Count elements that the current source has delivered, before they are passed on."""
-        self.requested = subtract_demand(self.requested, n)
+        requested = self.requested
+        if requested != UNBOUNDED:  # as `subtract_demand`, without its call
+            self.requested = requested - n if requested > n else 0
 
     def ended(self) -> None:
         """Note that the current source has ended, so that demand gathers until the next."""

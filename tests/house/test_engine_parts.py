@@ -220,6 +220,7 @@ def test_what_only_looks_is_let_through(code: str) -> None:
 DEMAND = "spec/demand.py"
 
 BY_HAND: dict[str, tuple[int, str]] = {
+    "_arbiter/arbiter.py": (1, "the elements of each inner flow come through"),
     "operators/observing/__init__.py": (1, "shows a demand"),
     "operators/transforming/flat_map_iterable.py": (1, "asks for one element at a time unless all are wanted"),
     "operators/windowing/by_key.py": (1, "asks for one element at a time unless all are wanted"),
