@@ -87,10 +87,10 @@ class FlatMapping(Merging):
             if not outer.kept or count >= self._most or len(given) >= self.demand:
                 break
             flow, items = self._next(len(given))
-        taken = budgets.clock() - then
-        self._most = (
-            min(2 * self._most, LONGEST) if taken <= budgets.QUICK else max(1, int(count * budgets.QUICK / taken))
-        )
+        if count:
+            taken = budgets.clock() - then
+            quick = taken <= budgets.QUICK
+            self._most = min(2 * self._most, LONGEST) if quick else max(1, int(count * budgets.QUICK / taken))
         if self.over:
             discard(given)
             return
