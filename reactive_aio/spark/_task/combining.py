@@ -6,16 +6,18 @@ of ``map()`` at most. The order of the elements makes no difference to these, no
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, Final
 
 from attrs import define, evolve, field, frozen
 
 from ..._core.containers import new_dict
 from ..._core.guard import FAILURES
-from ..._core.missing import MISSING
 from ..._core.notes import add_note
 from ..._fusion import Parts, Placed, Stage, Transform, label
+from ...hooks import discard
 from ...operators.folding.fold import Count
 from ...operators.folding.ranking import TopK
 from ...operators.transforming.map import Map
@@ -24,8 +26,8 @@ from ...operators.windowing.keys import hashed, in_bytes
 from ...spec import UNBOUNDED
 from .shuffled import Row, ToShuffle
 
-MOST_KEYS: Final = 1 << 14
-"""Keys that a task keeps results of. With one more it sends all of these on, and begins again."""
+MOST: Final = 1 << 14
+"""Numbers, or elements, that a task keeps."""
 WORTH: Final = 2
 """Elements for each key, on average, from which on it is worth to keep results."""
 
@@ -61,10 +63,60 @@ class ToShuffleInParts(ToShuffle):
 
     def transform(self) -> Transform[Any, Row]:
         """Return an empty table."""
-        parts = parts_of(self.by)
-        assert parts is not None
         at = maps_of(self.by)
-        return Table(self, self.by.steps[:at], self.by.steps[at], parts.partial)
+        whole = self.by.steps[at]
+        stage: Any = whole.operator  # one of the two
+        if isinstance(stage, Count):
+            return Table(self, self.by.steps[:at], whole, Number, MOST)
+        return Table(self, self.by.steps[:at], whole, partial(Greatest, stage), max(1, MOST // stage.k))
+
+
+class Number:
+    """The number of elements of a key."""
+
+    __slots__ = ("taken",)
+
+    def __init__(self) -> None:
+        self.taken = 0
+
+    def take(self, _: Any) -> None:
+        """Count an element."""
+        self.taken += 1
+
+    @property
+    def elements(self) -> tuple[int, ...]:
+        """The number, for `AddUp`."""
+        return (self.taken,)
+
+
+class Greatest:
+    """The greatest elements of a key."""
+
+    __slots__ = ("_fn", "_k", "_ranks", "elements")
+
+    def __init__(self, stage: TopK[Any]) -> None:
+        self._k, self._fn = stage.k, stage.key
+        self.elements: list[Any] = []
+        """No more than are wanted, the least first."""
+        self._ranks: list[Any] = self.elements if stage.key is None else []
+        """By what they are compared."""
+
+    def take(self, value: Any) -> None:
+        """Keep an element if it is one of the greatest so far."""
+        ranks, rank = self._ranks, value if self._fn is None else self._fn(value)
+        if len(ranks) < self._k:
+            self._put(rank, value)
+        elif ranks[0] < rank:
+            self._put(rank, value)
+            del self.elements[0]
+            if self._fn is not None:
+                del ranks[0]
+
+    def _put(self, rank: Any, value: Any) -> None:
+        at = bisect_left(self._ranks, rank)
+        self.elements.insert(at, value)
+        if self._fn is not None:
+            self._ranks.insert(at, rank)
 
 
 @define(eq=False)
@@ -75,9 +127,11 @@ class Table(Transform[Any, Row]):
     maps: Steps
     whole: Placed[Stage[Any, Any]]
     """The stage that is run in parts."""
-    partial: Stage[Any, Any]
-    results: dict[Any, tuple[Any, Any]] = field(init=False, factory=new_dict)
-    """Each key with the transform of its elements, by what equal keys have in common."""
+    result: Callable[[], Number | Greatest]
+    most: int
+    """Keys to keep results of. With one more all of these are sent on, and the table begins again."""
+    results: dict[Any, tuple[Any, Number | Greatest]] = field(init=False, factory=new_dict)
+    """Each key with its result, by what equal keys have in common."""
     taken: int = field(init=False, default=0)
     """The elements in the table."""
     worth: bool = field(init=False, default=True)
@@ -85,21 +139,29 @@ class Table(Transform[Any, Row]):
 
     def apply(self, items: Iterator[Any]) -> Iterator[Row]:
         """Take elements. Yield rows when there are too many keys."""
-        counts = isinstance(self.partial, Count)
         for item in items:
-            key, value, of_key = self._found(item)
-            if counts:
-                of_key.value += 1
-            else:
-                self._rank(key, of_key, value)
+            self._take(item)
             self.taken += 1
-            if not self.worth or len(self.results) > MOST_KEYS:
+            if not self.worth or len(self.results) > self.most:
                 self.worth = self.taken >= WORTH * len(self.results)
                 yield from self.finish()
 
-    def _found(self, item: Any) -> tuple[Any, Any, Any]:
-        """Return the key of an element, its value after the functions, and the transform of the key."""
+    def _take(self, item: Any) -> None:
         key = self.stage.by.key(item)
+        found = self._found(key)
+        placed = self.whole
+        try:
+            for placed in self.maps:
+                step: Any = placed.operator
+                item = step.fn(item)
+            placed = self.whole
+            found.take(item)
+        except FAILURES as error:
+            add_note(error, f"in {placed}, on an element of key {label(key)}")
+            raise
+
+    def _found(self, key: Any) -> Number | Greatest:
+        """Return the result of a key, a new one for a new key."""
         mark = hashed(key)
         try:
             found = self.results.get(mark)
@@ -107,35 +169,9 @@ class Table(Transform[Any, Row]):
             in_bytes(key)  # which says what a key is
             raise
         if found is None:
-            in_bytes(key)
-            found = self.results[mark] = (key, self.partial.transform())
-        for placed in self.maps:
-            step: Any = placed.operator
-            try:
-                item = step.fn(item)
-            except FAILURES as error:
-                add_note(error, f"in {placed}, on an element of key {label(key)}")
-                raise
-        return found[0], item, found[1]
-
-    def _rank(self, key: Any, of_key: Any, value: Any) -> None:
-        """Take an element if it may be one of the greatest, as the fused stage does."""
-        try:
-            if of_key.least is MISSING or of_key.least < value:
-                of_key.append(value)
-                if len(of_key.value) == of_key.limit:
-                    of_key.least = of_key.drop()
-        except FAILURES as error:
-            add_note(error, f"in {self.whole}, on an element of key {label(key)}")
-            raise
-
-    def _parts(self, key: Any, of_key: Any) -> Iterable[Any]:
-        try:
-            parts: Iterable[Any] = of_key.finish()  # which may compare elements
-        except FAILURES as error:
-            add_note(error, f"in {self.whole}, on the elements of key {label(key)}")
-            raise
-        return parts
+            in_bytes(key)  # fails here rather than behind all elements
+            found = self.results[mark] = key, self.result()
+        return found[1]
 
     def demand(self, n: int) -> int:
         """Request all elements."""
@@ -145,9 +181,9 @@ class Table(Transform[Any, Row]):
         """Yield the results of all keys, and forget them."""
         self.taken = 0
         for mark in list(self.results):
-            key, of_key = self.results[mark]
-            for part in self._parts(key, of_key):
-                yield self.stage.row_of(key, part, b"")
+            key, result = self.results[mark]
+            for element in result.elements:
+                yield self.stage.row_of(key, element, b"")
             del self.results[mark]
 
     @property
@@ -156,8 +192,8 @@ class Table(Transform[Any, Row]):
         return bool(self.results)
 
     def close(self) -> None:
-        """Drop the elements that the results are made of."""
-        left = [of_key for _, of_key in self.results.values()]
+        """Drop the elements that have not been sent on."""
+        left = [result for _, result in self.results.values() if isinstance(result, Greatest)]
         self.results.clear()
-        for of_key in left:
-            of_key.close()
+        for result in left:
+            discard(result.elements)

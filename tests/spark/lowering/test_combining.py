@@ -65,8 +65,32 @@ def test_a_task_sends_no_more_than_the_greatest_elements_of_each_key() -> None:
     work = work_of(keyed().map(second).top_k(2).pairs())
     rows = rows_of(work, [("a", n) for n in range(100)], [("a", 98.5), ("b", 1)])
 
-    assert [("a", 99), ("a", 98), ("a", 98.5), ("b", 1)] == sent(rows)
+    assert [("a", 98), ("a", 99), ("a", 98.5), ("b", 1)] == sent(rows)
     assert {"a": [99, 98.5], "b": [1]} == behind(work, rows)
+
+
+def test_elements_are_ranked_by_the_function_of_top_k_which_is_called_once_for_each() -> None:
+    called: list[int] = []
+
+    def lower(n: int) -> int:
+        called.append(n)
+        return -n
+
+    work = work_of(keyed().map(second).top_k(2, key=lower).pairs())
+    rows = rows_of(work, [("a", n) for n in (5, 3, 9, 1, 3)])
+
+    assert [("a", 3), ("a", 1)] == sent(rows)
+    assert [5, 3, 9, 1, 3] == called
+    assert {"a": [1, 3]} == behind(work, rows)
+
+
+def test_a_task_keeps_no_more_elements_than_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(combining, "MOST", 4)
+    work = work_of(keyed().map(second).top_k(2).pairs())
+    rows = rows_of(work, [(key, n) for n in range(3) for key in "abc"])
+
+    assert {"a": [2, 1], "b": [2, 1], "c": [2, 1]} == behind(work, rows)
+    assert len(rows) > 6
 
 
 def test_what_follows_is_done_behind_the_shuffle() -> None:
@@ -84,7 +108,7 @@ def test_keys_that_are_equal_are_one_key() -> None:
 
 
 def test_with_too_many_keys_the_results_are_sent_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(combining, "MOST_KEYS", 2)
+    monkeypatch.setattr(combining, "MOST", 2)
     work = work_of(keyed().count())
     rows = rows_of(work, [(key, 0) for key in "aaabbbccddda"])
 
@@ -93,7 +117,7 @@ def test_with_too_many_keys_the_results_are_sent_on(monkeypatch: pytest.MonkeyPa
 
 
 def test_where_keys_do_not_come_again_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(combining, "MOST_KEYS", 2)
+    monkeypatch.setattr(combining, "MOST", 2)
     stage = before_shuffle(work_of(keyed().count()), PARTS, NO_CLASSES)
     taken: list[str] = []
 
