@@ -41,10 +41,11 @@ async def test_every_element_of_every_flow_comes_once(max_concurrency: int, pref
 async def test_the_event_loop_has_a_turn_when_sixteen_flows_have_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budgets, "clock", lambda: 1.0)  # or it may have one sooner, since the time is up
     begun: list[int] = []
+    all_have_begun = asyncio.Event()
 
     async def inner(n: int) -> AsyncGenerator[int]:
         begun.append(n)
-        await asyncio.sleep(0.01)
+        await all_have_begun.wait()
         yield n
 
     reading = asyncio.ensure_future(Flow.range(40).flat_map(lambda n: Flow.from_async_iterable(inner(n))).count())
@@ -52,6 +53,7 @@ async def test_the_event_loop_has_a_turn_when_sixteen_flows_have_begun(monkeypat
     while len(begun) < 40:
         await asyncio.sleep(0)
         turns.append(len(begun))
+    all_have_begun.set()
 
     assert [16, 16, 8] == [after - before for before, after in pairwise(turns) if after > before]
     assert 40 == await reading

@@ -14,9 +14,10 @@ from ..._fusion import Placed
 from ..._remote.failures import pack
 from .._source.portable import main_classes
 from .._source.source import FromSpark
+from .._task.combining import before_shuffle
 from .._task.main_classes import MainClasses
 from .._task.pickling import of_user
-from .._task.shuffled import Shuffling, before_shuffle, told
+from .._task.shuffled import Shuffling, told
 from .._task.worker import InputFailed
 from ..sink._columns import Columns
 from .planned import framed, session_of

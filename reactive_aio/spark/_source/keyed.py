@@ -14,8 +14,9 @@ from attrs import evolve, field, frozen
 
 from ..._fusion import KEYED, Placed, Stage
 from ...operators.windowing.by_key import GroupByKey
+from .._task.combining import behind_shuffle
 from .._task.rows import Reading
-from .._task.shuffled import Shuffling, behind_shuffle
+from .._task.shuffled import Shuffling
 from .insight import details
 from .source import FromSpark
 

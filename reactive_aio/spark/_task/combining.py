@@ -24,7 +24,8 @@ from ...operators.transforming.map import Map
 from ...operators.windowing.by_key import GroupByKey, Steps
 from ...operators.windowing.keys import hashed, in_bytes
 from ...spec import UNBOUNDED
-from .shuffled import Row, ToShuffle
+from .main_classes import MainClasses
+from .shuffled import NO_CLASSES, FromShuffle, Row, Shuffling, Spread, Spreading, ToShuffle
 
 MOST: Final = 1 << 14
 """Numbers, or elements, that a task keeps."""
@@ -53,6 +54,18 @@ def of_parts(by: GroupByKey) -> GroupByKey:
         return by
     at = maps_of(by)
     return evolve(by, steps=(Placed(parts.combine, by.steps[at].origin), *by.steps[at + 1 :]))
+
+
+def before_shuffle(by: Shuffling, parts: int, classes: MainClasses) -> Stage[Any, Row]:
+    """Return the stage that makes rows of elements, which may be of these classes."""
+    if not isinstance(by, GroupByKey):
+        return Spreading(by, classes)
+    return ToShuffle(by, parts, classes) if parts_of(by) is None else ToShuffleInParts(by, parts, classes)
+
+
+def behind_shuffle(by: Shuffling, classes: MainClasses = NO_CLASSES) -> Stage[Row, Any]:
+    """Return the stage that reads the rows."""
+    return FromShuffle(of_parts(by), classes, by) if isinstance(by, GroupByKey) else Spread(by, classes)
 
 
 @frozen

@@ -37,22 +37,6 @@ ANY: Final = b"any"
 """Stands for a key where keys make no difference; not empty, since that marks a failure."""
 
 
-def before_shuffle(by: Shuffling, parts: int, classes: MainClasses) -> Stage[Any, Row]:
-    """Return the stage that makes rows of elements, which may be of these classes."""
-    from .combining import ToShuffleInParts, parts_of
-
-    if not isinstance(by, GroupByKey):
-        return Spreading(by, classes)
-    return ToShuffle(by, parts, classes) if parts_of(by) is None else ToShuffleInParts(by, parts, classes)
-
-
-def behind_shuffle(by: Shuffling, classes: MainClasses = NO_CLASSES) -> Stage[Row, Any]:
-    """Return the stage that reads the rows."""
-    from .combining import of_parts
-
-    return FromShuffle(of_parts(by), classes, by) if isinstance(by, GroupByKey) else Spread(by, classes)
-
-
 @frozen
 class ToShuffle(Stage[Any, Row]):
     """Makes rows of elements."""

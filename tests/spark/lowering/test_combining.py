@@ -13,8 +13,8 @@ from reactive_aio._core.notes import notes_of
 from reactive_aio._flow.keyed import KeyedFlow
 from reactive_aio.operators.windowing.by_key import GroupByKey
 from reactive_aio.spark._task import combining
-from reactive_aio.spark._task.combining import ToShuffleInParts, parts_of
-from reactive_aio.spark._task.shuffled import NO_CLASSES, Row, before_shuffle, behind_shuffle
+from reactive_aio.spark._task.combining import ToShuffleInParts, before_shuffle, behind_shuffle, parts_of
+from reactive_aio.spark._task.shuffled import NO_CLASSES, Row
 
 PARTS = 4
 
