@@ -117,9 +117,9 @@ LIMITS: Final = """\
 - **Joins.** Q14 joins what a function keeps with a small table. If the function is to discard 99 of 100 rows, all rows go to Python, and Spark's SQL has
   the statistics of the file discard most. `mapInArrow` by hand has the same to pay. So have Spark filter, by `frame.where(...)`: that is the row
   which the bar is about. Runs gave 0.92, 1.27 and 1.50 times. The whole query takes SQL 0.24 s of CPU, so a plan and tasks in Python show.
-- **Keyed work on Spark.** A row that is shuffled is pickled by itself, with its key and its order as bytes, by which Spark sorts. Behind the shuffle it is
-  unpickled, and comes to the stages of its key. `groupByKey` by hand pickles many rows at a time, and has all rows of a key in memory to sort
-  them. `count()` and `top_k()` are run before the shuffle as well, so few rows are shuffled. The words by hand are counted by `Counter.update`, in C.
+- **Keyed work on Spark.** Each row of the sessions is pickled alone. Spark sorts the rows by their key and their order, which are bytes. After the shuffle
+  each row is unpickled and goes to the stages of its key. `groupByKey` by hand pickles many rows at once. It sorts all rows of a key in memory.
+  `count()` and `top_k()` also run before the shuffle, so Spark shuffles few rows. By hand, `Counter.update` counts the words in C.
 - **Rows from Spark.** JVM, workers and loop are at work side by side; `toLocalIterator` has the JVM and Python take turns. So where
   the cores have other work as well, the factor is smaller: see [Spark](concepts/spark.md). On two cores CPU time counts. Over half of what the JVM's tasks
   do is to weigh: they took 0.30 s for 600,000 rows of five columns, and 0.10 when they read the same batches unweighed. A row has a text, so it is weighed.
@@ -132,7 +132,7 @@ LIMITS: Final = """\
   them are asyncio's. `async for` makes 42.
 - **Several suspended sources.** An element of eight that are merged takes 26 calls, and 13 of them are asyncio's and the generator's. The others are its
   owner's, which reads it, then those of the merge, and those of the region behind. A pair of a zip takes 58, and 28 of them are not ours.
-- **Inner flows.** A flow of an async generator has a task that owns it, a context, and its place in the order of cleanup. That is 102 calls. A task for
+- **Inner flows.** A flow of an async generator has a task that owns it, a context, and its place in the order of cleanup. That is 107 calls. A task for
   each generator by hand, 16 at a time and without demand, took 5.7 times as long as a loop without tasks. The rest is to build the flow, to
   subscribe, and to signal the elements and the end. A tenth of the time is the garbage collector's.
 - **Attempts of a retry.** An attempt takes 71 calls. 32 of them find the stage that failed and write the note, which names the stage, its line, the element

@@ -64,9 +64,9 @@ class AtHand:
     spent: bool
     """Whether the last element has been pulled. Its reader is to handle the end."""
 
+    @abstractmethod
     def pull(self) -> Any:
         """Return the next element, or NOTHING where the flow is empty."""
-        raise NotImplementedError
 
 
 class Gauge(Protocol):

@@ -317,7 +317,7 @@ class AwaitedInput:
             if iterator is None or not isinstance(error, StopAsyncIteration):
                 failure = error
             elif isinstance(iterator, GENERATOR) and not answers:
-                return  # it has ended by itself, so there is nothing to close
+                return  # a generator that has ended needs no closing
         yield from self._shut(iterator, failure, answers)
         del failure  # a traceback leads back to here
 

@@ -127,7 +127,7 @@ class IteratorSubscription:
                 self._leave()
         elif self._here or not self.demand or source.pace.awaiting is not None:
             return
-        elif owner.task is None or not owner.waits:
+        elif not owner.waits:
             owner.call(self)
         else:
             late = owner.run(self.work_here)

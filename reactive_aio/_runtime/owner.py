@@ -155,7 +155,7 @@ class Owner:
                         if not pace.awaiting and source.suspended and (source.interrupted or not reader.demand):
                             source.resume()
                 elif reader.closed:
-                    if source.reading is None or not source.leave():
+                    if not source.leave():
                         break
                     self._told = True
                 else:

@@ -205,5 +205,8 @@ async def test_a_task_that_is_done_again_goes_on_behind_the_rows_that_have_come(
     await Flow.from_spark(spark.range(0, 8_000, 1, 1).mapInArrow(deadly, "id long"), as_=tuple).for_each(note)
 
     assert [(n,) for n in range(8_000)] == found
-    assert found[:1_000] == made_here[:1_000]
+    # All but a few, which the workers make where the demand has no room for a slice: once before the kill, and once behind it.
+    left = iter(found)
+    assert all(row in left for row in made_here)
+    assert len(found) - len(made_here) < 2 * FEW
     assert killed.exists()

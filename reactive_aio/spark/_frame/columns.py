@@ -20,7 +20,7 @@ CALL: Final = "to_frame(columns=...)"
 
 
 def check_columns(columns: Sequence[str]) -> tuple[str, ...]:
-    """Check the argument by itself."""
+    """Check that the argument is a list of different names. Return the names."""
     given: Any = columns
     names: list[Any] = [None] if isinstance(given, str) or not isinstance(given, Sequence) else list(columns)
     if not all(isinstance(each, str) for each in names):

@@ -103,7 +103,7 @@ class Number:
 
 
 class Greatest:
-    """The greatest elements of a key."""
+    """The greatest elements of a key. `KeepingTop` sorts less often, but keeps seventy more, and there are thousands of keys."""
 
     __slots__ = ("_fn", "_k", "_ranks", "elements")
 
