@@ -52,7 +52,7 @@ class Zipping(Gathering):
         for each in self.inners:
             if not each.kept:
                 return
-        if self.demand and self.idle:
+        if self.idle:
             self.work(self._pair)
         else:
             self.go()

@@ -182,7 +182,6 @@ class Table(Transform[Any, Row]):
             in_bytes(key)  # which says what a key is
             raise
         if found is None:
-            in_bytes(key)  # fails here rather than behind all elements
             found = self.results[mark] = key, self.result()
         return found[1]
 
