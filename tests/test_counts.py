@@ -192,8 +192,8 @@ def test_functions_on_both_sides_of_a_boundary_cost_their_calls_and_one_more_for
 
 
 def test_a_boundary_between_threads_costs_no_call_for_an_element_and_about_60_for_256() -> None:
-    # On a busy machine a thread goes to sleep more often, and its wake-up takes calls. So the least of ten counts.
-    assert any(beyond_one(python_calls_in_all_threads, on_a_thread) <= 65 * ROUNDS for _ in range(10))
+    # On a busy machine a thread goes to sleep more often, and its wake-up takes calls. So the least of three counts.
+    assert min(beyond_one(python_calls_in_all_threads, on_a_thread) for _ in range(3)) <= 65 * ROUNDS
 
 
 def shared_by(readers: int) -> int:

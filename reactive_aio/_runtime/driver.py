@@ -18,7 +18,7 @@ from .._fusion import STARTING, RegionRun
 from .._plan import Receiver, Region
 from ..errors import TaskCancelledError
 from ..hooks import also_failed, drop_error
-from ..spec import MOST_AT_ONCE, UNBOUNDED, Subscription, add_demand, demand_error
+from ..spec import MOST_AT_ONCE, UNBOUNDED, Subscription, demand_error
 from .emission import Emission
 from .handover import Handover
 from .host import FlowHost, begun
@@ -76,7 +76,7 @@ class RegionDriver(Emission):
             self.post(self._add_demand, n)
 
     def _add_demand(self, n: int) -> None:
-        self._demand = add_demand(self._demand, n)
+        self._demand = min(self._demand + n, UNBOUNDED)
 
     def cancel(self) -> None:
         """Stop. Cleaning up is a scheduled callback."""

@@ -120,7 +120,13 @@ class Turns(Taker):
     def post(self, handle: Callable[[Any], None], value: Any) -> None:
         """Call ``handle(value)`` on the loop. Any number of posts cost one wake-up."""
         self._events.put((handle, value))
-        if not self._awake:
+        if self._awake:
+            return
+        if self._gone is None and get_ident() != self._ident:
+            # As `_wake`, without its call: each list and each request that crosses threads comes by here.
+            self._awake = True
+            self.budget.add(self, self.loop.call_soon_threadsafe)
+        else:
             self._wake()
 
     def _wake(self) -> None:

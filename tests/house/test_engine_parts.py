@@ -234,7 +234,7 @@ BY_HAND: dict[str, tuple[int, str]] = {
         1,
         "each list of an iterator comes through, and where it suspends that is each element",
     ),
-    "_runtime/driver.py": (1, "each request comes through, and a call would cost more than the sum"),
+    "_runtime/driver.py": (2, "each request comes through, and a call would cost more than the sum"),
     "_runtime/emission.py": (1, "each list that is delivered comes through, and in some flows that is each element"),
     "_runtime/inputs.py": (
         4,
