@@ -37,6 +37,7 @@ def test_flows_wait_for_time_together() -> None:
     assert ([3, 1, 4, 2], 4) == run_virtual(main())
 
 
+@pytest.mark.usefixtures("still")
 async def test_each_flow_is_asked_for_the_prefetch_and_only_the_one_that_is_emitted_for_more() -> None:
     publishers, subscriber = [Sessions() for _ in range(3)], Recorder(UNBOUNDED)
     first, *others = map(Flow.from_publisher, publishers)

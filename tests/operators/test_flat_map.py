@@ -89,6 +89,7 @@ async def test_the_outer_flow_is_asked_for_one_more_when_a_flow_has_ended() -> N
     assert [3, 1] == outer.last.requests
 
 
+@pytest.mark.usefixtures("still")
 async def test_each_flow_is_asked_for_the_prefetch_and_no_more_waits() -> None:
     inner, subscriber = Sessions(), Recorder()
     Flow.of(1, 2).flat_map(lambda _: Flow.from_publisher(inner), prefetch=4).subscribe(subscriber)

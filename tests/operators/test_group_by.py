@@ -342,6 +342,7 @@ def test_groups_that_are_only_collected_are_an_error_once_they_take_up_all() -> 
         run_virtual(stalling().to_list())
 
 
+@pytest.mark.usefixtures("still")
 def test_a_reader_that_has_left_holds_up_no_error() -> None:
     async def leave() -> None:
         hand = ByHand(key=lambda n: n, prefetch=2)
@@ -370,6 +371,7 @@ def test_it_is_no_stall_when_the_one_who_waited_has_left() -> None:
     run_virtual(leave())
 
 
+@pytest.mark.usefixtures("still")
 def test_it_is_no_stall_while_one_who_had_waited_does_not_use_what_has_come() -> None:
     async def wait_then_rest() -> None:
         hand = ByHand(prefetch=2)

@@ -99,6 +99,7 @@ async def test_with_demand_for_one_at_a_time_the_flows_take_turns() -> None:
     assert ["a", "b", "c"] * 20 == subscriber.items
 
 
+@pytest.mark.usefixtures("still")
 async def test_an_async_generator_that_never_suspends_does_not_starve_another() -> None:
     async def numbers(sign: int) -> Any:
         for n in range(1, 2000):
@@ -372,6 +373,7 @@ def test_the_plan_shows_each_flow() -> None:
     assert 2 == shown.count("where merge reads:")
 
 
+@pytest.mark.usefixtures("still")
 def test_turns_are_by_chunk_under_unbounded_demand() -> None:
     async def main() -> list[str]:
         return await Flow.of(*"a" * 64).merge(Flow.of(*"b" * 64), prefetch=16).to_list()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextvars import Context, copy_context
 from typing import Any
 
+import pytest
 from attrs import define, field
 
 from reactive_aio.operators.windowing.substream import Substream, SubstreamSource
@@ -75,6 +76,7 @@ async def test_a_list_that_is_wanted_goes_to_the_reader_as_it_is() -> None:
     assert items is inlet.given[0]
 
 
+@pytest.mark.usefixtures("still")
 async def test_of_a_list_that_is_longer_than_what_is_wanted_the_rest_is_kept() -> None:
     substream, inlet = a_substream(), Inlet()
     reading = read(substream, inlet, 2)
@@ -104,6 +106,7 @@ async def test_what_comes_goes_behind_what_is_kept_though_it_is_wanted() -> None
     assert [[1, 2]] == inlet.given
 
 
+@pytest.mark.usefixtures("still")
 async def test_what_comes_while_a_list_is_given_and_the_end_go_behind_that_list() -> None:
     substream, order = a_substream(), list[Any]()
 
@@ -137,6 +140,7 @@ async def test_an_end_that_comes_while_the_last_list_is_given_goes_behind_it() -
     assert [[1], "complete"] == inlet.given
 
 
+@pytest.mark.usefixtures("still")
 async def test_elements_and_the_end_wait_for_an_event_while_a_failure_is_handled() -> None:
     substream, inlet = a_substream(), Inlet()
     read(substream, inlet, 9)

@@ -111,6 +111,7 @@ async def test_cancel_crosses_and_discards_what_is_queued() -> None:
     assert discarded == [2, 3]
 
 
+@pytest.mark.usefixtures("still")
 async def test_many_requests_from_a_thread_cost_one_wake_up() -> None:
     loop = asyncio.get_running_loop()
     recorder = Recorder()

@@ -73,6 +73,7 @@ ERRORS = [
 ]
 
 
+@pytest.mark.usefixtures("still")
 @pytest.mark.parametrize("error", ERRORS, ids=repr)
 def test_a_failure_comes_behind_what_was_made_before_it(error: BaseException) -> None:
     run = work(Map(failing(error)), Map(str)).begin([0, 1, 2, 3], 100)

@@ -434,6 +434,7 @@ def test_each_stage_lets_go_once() -> None:
     assert (first.closed, second.closed) == (["closed"], ["closed"])
 
 
+@pytest.mark.usefixtures("still")
 def test_a_pass_over_the_next_stretch_has_not_ended_yet() -> None:
     run = region(Map(abs))
     list(run.over(iter([1]), deadline=float("inf")))

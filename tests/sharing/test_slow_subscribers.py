@@ -431,6 +431,7 @@ def test_one_line_in_the_log_tells_of_five_seconds(caplog: pytest.LogCaptureFixt
     assert all(f"share(lag=5), chained at {__file__}" in line and "for 5 s" in line for line in told)
 
 
+@pytest.mark.usefixtures("still")
 def test_where_nobody_is_evicted_it_goes_on_as_soon_as_the_slow_one_does() -> None:
     async def main() -> tuple[int, int]:
         shared = Flow.range(100).share(lag=5)
