@@ -256,7 +256,7 @@ async def our_ints(n: int) -> int:
     return await Flow.range(n).publish_on(pool()).map(increment).sum()
 
 
-@INTS.contestant("reactive_aio, prefetch 1024")
+@INTS.contestant("reactive_aio, prefetch 1024", note="as much as by hand")
 async def our_ints_like_that(n: int) -> int:
     return await Flow.range(n).publish_on(pool(), prefetch=AHEAD * LIST).map(increment).sum()
 

@@ -88,18 +88,17 @@ LIMITS: Final = """\
   lists by hand took from 70 to 290 ns an element on one machine within an hour. A larger prefetch wakes less often. Against culsans, at
   prefetch 256, quiet runs gave 9.9 and 10.8 times (asyncio), 11.0 and 10.7 (uvloop). A busy machine, where a wake-up finds a core
   that is awake, gave 16.6 and 18.0.
-- **Processes.** With as much under way as by hand, lists of 256, two workers take some 1.2 of its time. With chunks of 4 ms
-  (prefetch 4096) 1.1. Both cores are busy all the time, so CPU counts: 5.3 us an element by hand, 6.1 here. The parent takes 0.3 us
+- **Processes.** With as much under way as by hand, lists of 256, two workers take some 1.2 of its time. With chunks of 4 ms,
+  which is the default, 1.1. Both cores are busy all the time, so CPU counts: 5.3 us an element by hand, 6.1 here. The parent takes 0.3 us
   of the difference, for order, demand, and the cost of a list. The workers take the rest. At most 0.15 us of it is the region's own
   code (13 us a list when warm, 35 when another process has had the processor). The function takes the remainder, since it runs
   slower: a list comprehension in its place takes about as long. Workers by hand that split one line by `shlex` before each list, 6 us,
   slow down from 5.0 to 5.6 us a call. Four lines do no more, ten system calls or a plain loop nothing. Without the split the speed
   comes back. Most likely the processor has to get used to the function again after varied code. Longer chunks make it rarer.
-- **Elements to processes.** The parent pays for chunks. Each takes it some 255 calls, of Python and C, and 70 to 80 us. Over nine tenths of that is in
-  user mode, so fewer system calls would save little. With the default prefetch of 256, two workers have chunks of 64, four at a time: each
-  works on one while its next one waits. By hand it is lists of 256, four at a time, which are 1,024 elements. With a prefetch of 1,024 ints take 2.6
-  times as long. A larger chunk would exceed the prefetch, or leave a worker without work. An array of a mebibyte is a chunk by itself. To
-  copy it takes some 70 us, here and by hand, and the chunk takes as much again.
+- **Elements to processes.** The parent pays for chunks. Each takes it some 240 calls, of Python and C, and 70 to 80 us. So quick functions get large
+  chunks: by default up to 4,096 elements are outstanding, with two workers four chunks of 1,024. By hand it is lists of 256, four at a time. With as
+  much, a prefetch of 1,024, ints take 2.5 times as long as by hand. An array of a mebibyte is a chunk by itself. To copy it takes 40 to 60 us, here
+  and by hand. The calls of a chunk take as much again, since the copy has moved their code and data out of the processor's caches.
 - **Arrays of numpy.** A flow lets go of an array as soon as the next stage has made another one. When all are free, glibc gives the memory back to
   the system, and the next array is made of new pages, which the system clears first. The loop by hand still holds its last two arrays at that
   time, so its memory is never all free. A loop that lets go of them takes 0.94 of the flow's time. With

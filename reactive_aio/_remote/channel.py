@@ -38,10 +38,12 @@ class Channel:
 
     def send(self, frame: Frame) -> None:
         """Send as much of a frame as goes out at once. `flush` sends the rest."""
-        if self._memory is not None and not frame.is_small:
+        small = frame.is_small
+        if not small and self._memory is not None:
             frame = self._memory.lend(frame)
+            small = frame.is_small
         freed, self._freed = self._freed, b""
-        if self._out or not frame.is_small:
+        if self._out or not small:
             if freed:
                 self._out.append(memoryview(freed))
             self._out.extend(frame.encoded())

@@ -90,13 +90,16 @@ class Frame:
 
     def length(self) -> int:
         """Count the bytes of its pickle."""
-        return len(self.pickled) + sum(map(len, self.more))
+        length = len(self.pickled)
+        return length + sum(map(len, self.more)) if self.more else length
 
     @property
     def size(self) -> int:
         """Count the bytes of what it carries."""
         size = self.length()
-        return size if not self.buffers else size + sum(view.nbytes for view in self.views())
+        for each in self.buffers:
+            size += len(each) if isinstance(each, bytearray) else each.raw().nbytes
+        return size
 
     def encoded(self) -> Iterator[memoryview]:
         """Yield the pieces of memory to send, in order. None is empty."""

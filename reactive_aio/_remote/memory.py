@@ -12,7 +12,7 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final, Self
 
-from attrs import define, evolve, field
+from attrs import define, field
 
 from .._core.containers import new_dict
 from .frames import SHARED, Frame
@@ -76,18 +76,19 @@ class Memory:
 
     def lend(self, frame: Frame) -> Frame:
         """Put the pickle and the buffers of a frame there, if they are large and there is room: the frame then says where."""
-        views = frame.views()
-        pieces = [memoryview(each) for each in (frame.pickled, *frame.more)] + views
-        size = sum(piece.nbytes for piece in pieces)
+        size = frame.size
         place = self._place(size) if size >= LEAST else None
         if place is None:
             return frame
-        memory, end = self._mapped(), self.ours + place
-        for piece in pieces:
-            start, end = end, end + piece.nbytes
+        memory, end, sizes = self._mapped(), self.ours + place, [place, frame.length()]
+        for piece in (frame.pickled, *frame.more):
+            start, end = end, end + len(piece)
             memory[start:end] = piece
-        sizes = [place, frame.length(), *(view.nbytes for view in views)]
-        return evolve(frame, kind=frame.kind | SHARED, pickled=_packed(sizes), buffers=(), more=())
+        for view in frame.views():
+            start, end = end, end + view.nbytes
+            memory[start:end] = view
+            sizes.append(view.nbytes)
+        return Frame(frame.kind | SHARED, frame.number, frame.count, frame.place, frame.detail, _packed(sizes))
 
     def take(self, frame: Frame) -> tuple[Frame, int]:
         """Copy what the other side has lent; return the frame with the copy, and the place that the other side may use again."""
@@ -97,7 +98,8 @@ class Memory:
         for size in (length, *sizes):
             pieces.append(bytearray(memory[start : start + size]))
             start += size
-        return evolve(frame, kind=frame.kind & ~SHARED, pickled=pieces[0], buffers=pieces[1:]), place
+        numbers = frame.number, frame.count, frame.place, frame.detail
+        return Frame(frame.kind & ~SHARED, *numbers, pieces[0], pieces[1:]), place
 
     def free(self, place: int) -> None:
         """Use the room at a place again: the other side has read what lay there."""

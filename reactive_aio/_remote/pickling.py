@@ -143,19 +143,21 @@ class Parcel:
     @staticmethod
     def of(items: list[Any], dumps: Dumps) -> Parcel:
         """Pickle all, or else those before the first that can't be pickled."""
+        buffers: Buffers = []
         try:
-            return _parcel(items, dumps, None)
+            pickled, *more = dumps(items, buffers)
         except FAILURES as error:
-            failure = error
-        try:
-            return _parcel(picklable(items, dumps), dumps, failure)
-        except FAILURES:  # what can be pickled now and then; the first failure is as good as this one
-            return _parcel([], dumps, failure)
+            return _before(items, dumps, error)
+        return Parcel(len(items), pickled, more, buffers, None)
 
 
-def _parcel(items: list[Any], dumps: Dumps, failure: BaseException | None) -> Parcel:
-    buffers: Buffers = []
-    pickled, *more = dumps(items, buffers)
+def _before(items: list[Any], dumps: Dumps, failure: BaseException) -> Parcel:
+    """Pickle the elements before the first that can't be pickled."""
+    items, buffers = picklable(items, dumps), Buffers()
+    try:
+        pickled, *more = dumps(items, buffers)
+    except FAILURES:  # of what can be pickled now and then; the first failure is as good as this one
+        items, buffers, (pickled, *more) = [], [], dumps([], [])
     return Parcel(len(items), pickled, more, buffers, failure)
 
 

@@ -70,10 +70,19 @@ class _Member:
             return
         if failure is not None:
             self._failing[chunk] = failure
-        channel = min(self._channels, key=lambda channel: len(self._channels[channel]))
+        channel = self._least_busy()
         self._channels[channel][chunk] = 0, 0
         self.reports.sent(chunk, frame.size)
         channel.send(frame)
+
+    def _least_busy(self) -> WatchedChannel:
+        """Return the channel with the fewest chunks, without a call for each."""
+        fewest, least = -1, None
+        for channel, chunks in self._channels.items():
+            if least is None or len(chunks) < fewest:
+                fewest, least = len(chunks), channel
+        assert least is not None
+        return least
 
     def go_on(self, chunk: int) -> None:
         """Send the message to the worker that has the chunk."""
@@ -227,8 +236,7 @@ def processes(n: int, *, context: Iterable[ContextVar[Any]] = (), max_bytes: int
 
     The processes start with the first flow, as new interpreters, and end with the last, before its terminal returns. A
     cancel ends them even while a function runs. ``async with schedulers.processes(2) as pool:`` keeps them for many
-    flows. A worker that dies fails the flows on the pool with WorkerDiedError. Functions that take microseconds need a
-    prefetch of thousands. Raises NotImplementedError on Windows, where a socket can't carry another. (Pekko: none;
+    flows. A worker that dies fails the flows on the pool with WorkerDiedError. Raises NotImplementedError on Windows, where a socket can't carry another. (Pekko: none;
     Python: ``ProcessPoolExecutor``.)
 
     >>> import math

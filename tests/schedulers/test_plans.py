@@ -35,7 +35,7 @@ def test_a_boundary_of_an_operator_that_workers_cannot_run_is_shown_even_behind_
 
     assert flow.describe().splitlines() == [
         "R1  the subscriber's loop   retry(2)",
-        " |  boundary, prefetch 256",
+        " |  boundary, prefetch 256 to 4096",
         "R2  by_hand(2)              map(str)",
         " |  in order, as requested",
         "R3  the subscriber's loop   (elements pass as they are)",

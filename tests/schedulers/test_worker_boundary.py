@@ -11,6 +11,7 @@ import pytest
 
 from reactive_aio import Flow, hooks, schedulers
 from reactive_aio.operators.scheduling._worker_boundary import TARGET, Pace
+from reactive_aio.spec import UNBOUNDED
 from tests.schedulers.by_hand import ByHand
 from tests.subscribers import ByHand as Publisher
 from tests.subscribers import Recorder, idle
@@ -96,8 +97,42 @@ async def test_a_chunk_of_slow_elements_is_no_longer_than_its_time() -> None:
     assert len(workers.given[-1]) == 1
 
 
+async def test_by_default_chunks_of_quick_functions_outgrow_the_256_that_are_outstanding_at_first() -> None:
+    workers, publisher = ByHand(2), Publisher()
+    recorder = await begun(Flow.from_publisher(publisher).publish_on(workers).map(same))
+    outstanding = [sum(publisher.requests)]
+    sent = 0
+    for _ in range(100):
+        publisher.next(*range(sent, sum(publisher.requests)))
+        sent = sum(publisher.requests)
+        await idle()
+        workers.do(min(workers.chunks))
+        await idle()
+        outstanding.append(sum(publisher.requests) - len(recorder.items))
+
+    assert (256, 4096) == (outstanding[0], max(outstanding))
+    assert 1024 == max(map(len, workers.given))
+    assert [*range(len(recorder.items))] == recorder.items
+
+
+async def test_by_default_slow_functions_have_256_outstanding_also_if_they_have_been_quick() -> None:
+    workers, publisher = ByHand(2), Publisher()
+    recorder = await begun(Flow.from_publisher(publisher).publish_on(workers).map(same), request=UNBOUNDED)
+    sent = 0
+    for chunk in range(900):
+        publisher.next(*range(sent, sum(publisher.requests)))
+        sent = sum(publisher.requests)
+        workers.seconds = 10 * TARGET * (chunk >= 50)
+        await idle(10)
+        workers.do(min(workers.chunks))
+        await idle(10)
+
+    assert {1} == set(map(len, workers.given[-10:]))
+    assert 192 < sum(publisher.requests) - len(recorder.items) <= 256
+
+
 def test_few_elements_are_shared_among_idle_workers() -> None:
-    pace = Pace(workers=4, largest=64)
+    pace = Pace(workers=4, least=512, most=512)
     for _ in range(6):
         pace.learn(64, 0.0)
 

@@ -29,14 +29,34 @@ class Pace:
     """The sizes of chunks, and the number in flight."""
 
     workers: int
-    largest: int
+    least: int
+    """The elements that may be outstanding where functions are slow."""
+    most: int
+    """The elements that may be outstanding where they are quick."""
+    largest: int = field(init=False)
+    """The elements that a chunk may have: two chunks for each worker are among those that may be outstanding."""
+    window: int = field(init=False)
+    """The elements that may be outstanding: two chunks for each worker have room to double."""
     size: int = field(init=False, default=1)
     quick: bool = field(init=False, default=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.largest = max(1, self.most // (2 * self.workers))
+        self.window = self.least
+
+    def portion(self, window: int) -> int:
+        """Return how many elements are requested at a time: whole chunks, about a quarter of the window.
+
+        Then a source that has elements gives them in whole chunks, too, and no small ones take up a place.
+        """
+        chunk = max(1, window // (2 * self.workers))
+        return chunk * max(1, quarter(window) // chunk)
 
     def learn(self, elements: int, seconds: float) -> None:
         """Take note of how long some elements took: chunks grow by doubling, and shrink at once."""
         fitting = int(TARGET * elements / seconds) if seconds > 0 else self.largest
         self.size = max(1, min(fitting, 2 * self.size, self.largest))
+        self.window = min(self.most, max(self.least, 4 * self.workers * self.size))
         self.quick = fitting > 1
 
     @property
@@ -73,16 +93,13 @@ class WorkerBoundary:
     """One region on workers: a Subscription for the region after it, a Receiver for the flow before it.
 
     An element counts as outstanding from the request for it until all results of its chunk have been delivered. There
-    are at most ``prefetch`` such elements: requested, waiting for a worker, worked on, or waiting for demand.
+    are at most ``prefetch`` such elements: requested, waiting for a worker, worked on, or waiting for demand. There are
+    up to ``most`` where functions are so quick that larger chunks pay.
     """
 
     inlet: Inlet[Any]
     prefetch: int
-    _portion: int = field(init=False)
-    """So many elements are requested at a time: whole chunks of the largest size, about a quarter of the prefetch.
-
-    Then a source that has elements gives them in whole chunks, too, and no small ones take up a place.
-    """
+    most: int
     _region: WorkerRegion = field(init=False)
     _pace: Pace = field(init=False)
     _load: Load = field(init=False)
@@ -104,14 +121,11 @@ class WorkerBoundary:
 
     def begin(self, workers: Workers, work: ChunkWork, flow: FlowLike) -> None:
         """Begin the region on the workers, and subscribe to the flow before them."""
-        # Twice as many chunks as workers have to fit in.
-        largest = max(1, self.prefetch // (2 * workers.count))
-        self._pace = Pace(workers.count, largest)
-        self._load = Load(getattr(workers, "byte_limit", None), workers.count, self.prefetch)
-        self._portion = largest * max(1, quarter(self.prefetch) // largest)
+        self._pace = Pace(workers.count, self.prefetch, self.most)
+        self._load = Load(getattr(workers, "byte_limit", None), workers.count, self.most)
         # More results than there can be elements, so that only a chunk that multiplies them has to wait.
         try:
-            self._region = workers.add_region(work, self.prefetch + 1, self.inlet.context, self)
+            self._region = workers.add_region(work, self.most + 1, self.inlet.context, self)
         except FAILURES:
             self._over = True
             raise
@@ -126,7 +140,7 @@ class WorkerBoundary:
             subscription.cancel()
         else:
             self._upstream = subscription
-            self._request(self._load.window)
+            self._request(self._window)
 
     def on_chunk(self, items: list[Any]) -> None:
         """Take elements for the workers."""
@@ -181,7 +195,7 @@ class WorkerBoundary:
             before = self._load.window
             self._load.sent(len(known.items), size)
             if self._load.window > before:
-                self._request(self._load.window - self._outstanding)
+                self._request(self._window - self._outstanding)
 
     def cleanup_failed(self, error: BaseException) -> None:
         """Take a failed cleanup of the workers, after their earlier reports."""
@@ -220,7 +234,7 @@ class WorkerBoundary:
             if not self._load.admits(len(self._chunks), self._under_way):
                 break
             size = min(self._pace.share(len(waiting), self._under_way), self._load.largest)
-            items = [waiting.popleft() for _ in range(size)]
+            items = first_of(waiting, size)
             number = self._numbers
             self._chunks[number] = Chunk(number, items)
             self._numbers += 1
@@ -260,7 +274,7 @@ class WorkerBoundary:
             self._lighter(chunk, chunk.size)
             self._ask()
         else:
-            if chunk.given > self.prefetch or self._load.has_to_wait(chunk.given_size):
+            if chunk.given > self.most or self._load.has_to_wait(chunk.given_size):
                 self._region.go_on(chunk.number)
                 self._lighter(chunk, 0)
             return False
@@ -281,11 +295,15 @@ class WorkerBoundary:
         self._demand = subtract_demand(self._demand, len(part))
         self.inlet.on_chunk(part)
 
+    @property
+    def _window(self) -> int:
+        """The elements that may be outstanding now, by their number and by their bytes."""
+        return min(self._pace.window, self._load.window)
+
     def _ask(self) -> None:
         """Request elements in place of those that are done with, in whole portions."""
-        window = self._load.window
-        portion = self._portion if window == self.prefetch else max(1, window // 4)
-        free = window - self._outstanding
+        window = self._window
+        portion, free = self._pace.portion(window), window - self._outstanding
         if free >= portion:
             self._request(free - free % portion)
 
@@ -331,3 +349,12 @@ class WorkerBoundary:
     def _left(self, join: Callable[[], None] | None = None) -> None:
         """Note, on any thread, that no worker is left for the region. Their reports come before."""
         self.inlet.post(self._release, join)
+
+
+def first_of(waiting: deque[Any], size: int) -> list[Any]:
+    """Take the first elements."""
+    if size < len(waiting):
+        return [waiting.popleft() for _ in range(size)]
+    items = list(waiting)
+    waiting.clear()
+    return items

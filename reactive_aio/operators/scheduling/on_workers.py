@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from attrs import Factory, evolve, field, frozen
 
@@ -14,6 +14,11 @@ from ._worker_boundary import WorkerBoundary
 if TYPE_CHECKING:
     from ...schedulers.base import Workers
 
+AHEAD: Final = 256
+"""The elements that may be outstanding, by default."""
+MOST: Final = 4096
+"""The same, where functions are so quick that chunks pay which are larger than those would allow."""
+
 
 @frozen(eq=False)
 class OnWorkers(Pushed[Any]):
@@ -21,8 +26,8 @@ class OnWorkers(Pushed[Any]):
 
     flow: FlowLike
     workers: Workers
-    ahead: int
-    """The elements of the flow that may be outstanding."""
+    ahead: int | None
+    """The elements of the flow that may be outstanding. By default `AHEAD` of them, and up to `MOST` of quick functions."""
     origin: Origin
     stages: tuple[Placed[Stage[Any, Any]], ...] = field(default=(), repr=False)
 
@@ -38,7 +43,7 @@ class OnWorkers(Pushed[Any]):
     @property
     def arguments(self) -> str:
         """The arguments of the method."""
-        return f"{self.workers.name}, prefetch={self.ahead}"
+        return self.workers.name if self.ahead is None else f"{self.workers.name}, prefetch={self.ahead}"
 
     @property
     def inner(self) -> tuple[FlowLike, ...]:
@@ -54,7 +59,8 @@ class OnWorkers(Pushed[Any]):
         """The region on the workers."""
         work = " -> ".join(str(placed.operator) for placed in self.stages) or "(elements pass as they are)"
         limit = getattr(self.workers, "byte_limit", None)
-        credit = ", ".join([f"prefetch {self.ahead}", *([] if limit is None else [str(limit)])])
+        prefetch = f"prefetch {AHEAD} to {MOST}" if self.ahead is None else f"prefetch {self.ahead}"
+        credit = prefetch if limit is None else f"{prefetch}, {limit}"
         return Elsewhere(self.workers.name, work, "in order, as requested", f"boundary, {credit}")
 
     @property
@@ -69,7 +75,7 @@ class OnWorkers(Pushed[Any]):
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Begin the region on the workers."""
-        boundary = WorkerBoundary(inlet, self.ahead)
+        boundary = WorkerBoundary(inlet, self.ahead or AHEAD, self.ahead or MOST)
         boundary.begin(self.workers, ChunkWork(f"{self}, chained at {self.origin}", self.stages), self.flow)
         return boundary
 
