@@ -8,6 +8,7 @@ from typing import Any
 from attrs import define, field
 
 from .._core.containers import new_deque, new_list
+from ..spec import UNBOUNDED
 from .gathering import Gathering
 from .inner import Inner
 
@@ -35,9 +36,12 @@ class Merging(Gathering):
 
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
         """Pass elements on as whole lists if there is demand and none wait. Else keep them."""
-        if self.demand >= len(items) and not self.ready and not self.busy:
-            inner.consumed += len(items)
-            self.emit(items)
+        demand, count = self.demand, len(items)
+        if demand >= count and not self.ready and not self.busy:
+            inner.consumed += count
+            if demand != UNBOUNDED:  # as `emit`, without a call: where flows suspend, each element comes by here
+                self.demand = demand - count
+            self.inlet.on_chunk(items)
             if inner.consumed >= inner.limit:
                 self.feed(inner)
             return

@@ -117,40 +117,36 @@ class AwaitedInput:
         if not listed:
             if self._answers:
                 return [self._answered()]
-            self._fill(demand, listed)
+            # No look at the clock where it goes on in the middle of a list.
+            then = 0.0 if self._lists else budgets.clock()
+            reading, until = self.reading or self.begun(), self._budget.until
+            while True:
+                if not self._lists:
+                    self._lists = min(demand - len(listed), self._most)
+                try:
+                    it = next(reading)
+                except StopIteration:
+                    self.reading = None  # as `_over`
+                    self.ended = True
+                    break
+                if reading.gi_yieldfrom is not None:
+                    self.pace.awaiting = BARE if it is None else (it,)
+                    break
+                self._lists = 0
+                if it is not LISTED:
+                    listed.append(it)
+                if len(listed) >= demand:
+                    break
+                now = budgets.clock()
+                if then:
+                    self._most = 1 if now - then > budgets.QUICK else min(2 * self._most, LONGEST)
+                until = until or (then or now) + self._budget.part
+                if now >= until:
+                    break
+                then = now
         taken = listed.copy()  # not by slices, which take twice as long: most iterators of services give one at a time
         listed.clear()
         return taken
-
-    def _fill(self, demand: int, listed: list[Any]) -> None:
-        budget, reading = self._budget, self.reading or self.begun()
-        # No look at the clock where it goes on in the middle of a list.
-        then = 0.0 if self._lists else budgets.clock()
-        until = budget.until
-        while True:
-            if not self._lists:
-                self._lists = min(demand - len(listed), self._most)
-            try:
-                it = next(reading)
-            except StopIteration:
-                self.reading = None  # as `_over`
-                self.ended = True
-                return
-            if reading.gi_yieldfrom is not None:
-                self.pace.awaiting = BARE if it is None else (it,)
-                return
-            self._lists = 0
-            if it is not LISTED:
-                listed.append(it)
-            if len(listed) >= demand:
-                return
-            now = budgets.clock()
-            if then:
-                self._most = 1 if now - then > budgets.QUICK else min(2 * self._most, LONGEST)
-            until = until or (then or now) + budget.part
-            if now >= until:
-                return
-            then = now
 
     def stretch(self) -> Iterator[Any] | None:
         """Return what reads the iterator, unless that waits for something."""

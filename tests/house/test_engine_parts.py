@@ -230,6 +230,7 @@ BY_HAND: dict[str, tuple[int, str]] = {
         1,
         "each list of a combinator comes through, and where its sources suspend that is each element",
     ),
+    "_arbiter/merging.py": (1, "the same"),
     "_runtime/iterator_subscription.py": (
         1,
         "each list of an iterator comes through, and where it suspends that is each element",

@@ -48,7 +48,7 @@ class Zipping(Gathering):
 
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
         """Keep elements, and make tuples where there is one of each."""
-        inner.keep(items)
+        inner.kept += items
         for each in self.inners:
             if not each.kept:
                 return
@@ -67,12 +67,18 @@ class Zipping(Gathering):
         return False
 
     def _pair(self) -> None:
-        columns, n = tuple(self.inners), self.demand if self.inners else 0
+        columns, n = self.inners, self.demand if self.inners else 0
         for each in columns:
             n = min(n, len(each.kept))
-        if n:
+        if n == 1:  # most often, where flows suspend
+            pair: list[Any] = []
+            for each in columns:
+                each.consumed += 1
+                pair.append(each.kept.popleft())
+            self.emit([tuple(pair)])
+        elif n:
             self.emit(list(zip(*[each.take(n) for each in columns], strict=True)))
-        for each in columns:
+        for each in tuple(columns):
             if each.ended and not each.kept:
                 self._end(each)
                 break
