@@ -210,6 +210,7 @@ async def test_an_element_that_is_no_bytes_is_refused_behind_those_before_it() -
     assert b"ab" == b"".join(stream.chunks)
 
 
+@pytest.mark.usefixtures("still")
 async def test_an_error_of_a_stream_of_bytes_says_behind_which_element_it_came() -> None:
     class Broken(Sent):
         async def send(self, item: bytes) -> None:

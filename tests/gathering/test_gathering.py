@@ -246,6 +246,7 @@ async def test_the_event_loop_has_its_turn_in_the_middle_of_a_long_drain() -> No
     assert len(at) > 5
 
 
+@pytest.mark.usefixtures("still")
 async def test_the_first_failure_ends_the_whole_and_all_others_are_cancelled() -> None:
     recorder, dropped, discarded = Recorder(), list[BaseException](), list[object]()
     first, second, third = Sessions(), Sessions(), Sessions()

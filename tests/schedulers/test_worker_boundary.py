@@ -97,6 +97,7 @@ async def test_a_chunk_of_slow_elements_is_no_longer_than_its_time() -> None:
     assert len(workers.given[-1]) == 1
 
 
+@pytest.mark.usefixtures("still")
 async def test_by_default_chunks_of_quick_functions_outgrow_the_256_that_are_outstanding_at_first() -> None:
     workers, publisher = ByHand(2), Publisher()
     recorder = await begun(Flow.from_publisher(publisher).publish_on(workers).map(same))
@@ -115,6 +116,7 @@ async def test_by_default_chunks_of_quick_functions_outgrow_the_256_that_are_out
     assert [*range(len(recorder.items))] == recorder.items
 
 
+@pytest.mark.usefixtures("still")
 async def test_by_default_slow_functions_have_256_outstanding_also_if_they_have_been_quick() -> None:
     workers, publisher = ByHand(2), Publisher()
     recorder = await begun(Flow.from_publisher(publisher).publish_on(workers).map(same), request=UNBOUNDED)
