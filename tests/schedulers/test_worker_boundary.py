@@ -319,6 +319,25 @@ async def test_a_failure_comes_behind_what_came_before_it_with_operator_line_and
     assert discarded == [6, 7, 8]
 
 
+async def test_behind_a_chunk_that_has_failed_no_element_is_worked_on() -> None:
+    workers, publisher = ByHand(2), Publisher()
+    with hooked() as (discarded, dropped):
+        recorder = await begun(Flow.from_publisher(publisher).publish_on(workers, prefetch=16).map(fail_at(1)))
+        publisher.next(*range(8))
+        await idle()
+        workers.do(1)
+        await idle()
+        assert ([[0], [1]], 1) == (workers.given, publisher.cancels), "it does not wait for the chunk before"
+        publisher.next(8)  # which was on its way
+        await idle()
+        assert [2, 3, 4, 5, 6, 7, 8] == discarded
+        workers.do(0)
+        await idle()
+
+    assert ([0], (["no 1"], [])) == (recorder.items, ([str(recorder.error)], dropped))
+    assert 2 == len(workers.given)
+
+
 async def test_the_failures_of_later_chunks_are_told_to_the_hook() -> None:
     def fail(n: int) -> int:
         raise OSError(n)

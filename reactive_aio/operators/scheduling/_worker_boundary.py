@@ -223,9 +223,20 @@ class WorkerBoundary:
             chunk.results.append(report.items)
         if report.over:
             self._under_way -= 1
+        if report.failure is not None:
+            self._need_no_more()
         # First, so that nobody waits for work while results are delivered.
         self._submit()
         self._deliver()
+
+    def _need_no_more(self) -> None:
+        """End the flow before: a chunk has failed, and nothing behind that chunk will be delivered."""
+        self._ended = True
+        upstream, self._upstream = self._upstream, None
+        if upstream is not None:
+            upstream.cancel()
+        waiting, self._waiting = self._waiting, deque()
+        discard(waiting)
 
     def _submit(self) -> None:
         """Submit elements. A chunk has the elements that are there, up to the best size."""
