@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from contextvars import ContextVar
 from typing import Any
 
@@ -115,6 +115,16 @@ async def test_a_function_that_returns_no_flow_is_told_what_takes_it(name: str) 
         TypeError, match=rf"{name}\(\) takes a function that returns a flow, not list\. Use flat_map_itera"
     ):
         await OPERATORS[name](Flow.of(1), lambda n: [n]).to_list()
+
+
+@operators
+async def test_a_function_that_returns_an_async_iterable_is_told_to_make_a_flow_of_it(name: str) -> None:
+    async def numbers(n: int) -> AsyncGenerator[int]:
+        yield n
+
+    advice = rf"{name}\(\) takes a function that returns a flow, not async_generator\. Make a flow of it with Flow\.from_async"
+    with pytest.raises(TypeError, match=advice):
+        await OPERATORS[name](Flow.of(1), numbers).to_list()
 
 
 @operators

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterable, Callable
 from contextvars import Context
 from typing import Any
 
@@ -44,9 +44,11 @@ class Mapper:
     def _failure(self, flow: object) -> Failed:
         if isinstance(flow, Failed):
             return Failed(as_of_a_generator(flow.take(), f"the function of {self.method}()"))
+        advice = (
+            "Make a flow of it with Flow.from_async_iterable(...)"
+            if isinstance(flow, AsyncIterable)
+            else "Use flat_map_iterable() for a function that returns an iterable, and map_async() for an async function"
+        )
         return Failed(
-            TypeError(
-                f"{self.method}() takes a function that returns a flow, not {type(flow).__name__}. "
-                "Use flat_map_iterable() for a function that returns an iterable, and map_async() for an async function"
-            )
+            TypeError(f"{self.method}() takes a function that returns a flow, not {type(flow).__name__}. {advice}")
         )
