@@ -10,7 +10,7 @@ pytest.importorskip("pyspark")
 
 from reactive_aio import DriverUnreachableError, Flow, SparkJobError, schedulers
 from reactive_aio.spark._job.calls import JobGroup
-from reactive_aio.spark._job.told import told
+from reactive_aio.spark._job.told import ADVICE, failure_of, told
 
 pytestmark = pytest.mark.spark
 
@@ -141,3 +141,17 @@ def test_a_job_that_is_submitted_behind_the_cancel_does_not_run(sc: Any) -> None
     finally:
         for name in ("spark.jobGroup.id", "spark.job.description"):
             sc.setLocalProperty(name, None)
+
+
+@pytest.mark.parametrize(
+    ("raised", "notes"),
+    [("ModuleNotFoundError: No module named 'pyarrow'", [ADVICE]), ("ValueError: No module named 'pyarrow'", [])],
+)
+def test_a_module_that_workers_do_not_have_is_laid_to_their_python(raised: str, notes: list[str]) -> None:
+    from_worker = (
+        f"An exception was thrown from the Python worker: Traceback (most recent call last):\n  File\n{raised}\n"
+    )
+    failure = failure_of("the Spark job of x failed", RuntimeError(from_worker))
+
+    assert raised in str(failure)
+    assert notes == getattr(failure, "__notes__", [])

@@ -14,6 +14,11 @@ from .._task.sealing import is_seal, own_secret, unsealed
 
 TRACEBACK: Final = "Traceback (most recent call last):"
 CAUSED: Final = "Caused by: "
+MISSING: Final = "ModuleNotFoundError: No module named"
+ADVICE: Final = (
+    "Spark's workers run a Python that lacks this module. By default that is the `python3` that the shell finds, and not the one of the driver. "
+    "Set PYSPARK_PYTHON to a Python that has the module, before the session starts"
+)
 JAVA_TYPE: Final = re.compile(r"^(\w+\.)+[\w$]+: ")
 
 
@@ -48,6 +53,8 @@ def failure_of(what: str, error: Exception, context: Any = None) -> BaseExceptio
     failure.__cause__ = error
     for note in notes_in(error):
         failure.add_note(note)
+    if MISSING in str(failure):
+        failure.add_note(ADVICE)
     return failure
 
 
