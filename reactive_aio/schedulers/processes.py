@@ -236,8 +236,8 @@ def processes(n: int, *, context: Iterable[ContextVar[Any]] = (), max_bytes: int
 
     The processes start with the first flow, as new interpreters, and end with the last, before its terminal returns. A
     cancel ends them even while a function runs. ``async with schedulers.processes(2) as pool:`` keeps them for many
-    flows. A worker that dies fails the flows on the pool with WorkerDiedError. Raises NotImplementedError on Windows, where a socket can't carry another. (Pekko: none;
-    Python: ``ProcessPoolExecutor``.)
+    flows. A worker that dies fails the flows on the pool with WorkerDiedError. Raises NotImplementedError on Windows,
+    where a socket can't carry another. (Pekko: none; Python: ``ProcessPoolExecutor``.)
 
     >>> import math
     >>> from reactive_aio import Flow, schedulers
