@@ -25,7 +25,8 @@ from ...operators.windowing.by_key import GroupByKey, Steps
 from ...operators.windowing.keys import hashed, in_bytes
 from ...spec import UNBOUNDED
 from .main_classes import MainClasses
-from .shuffled import NO_CLASSES, FromShuffle, Row, Shuffling, Spread, Spreading, ToShuffle
+from .packing import WEIGHED, FromShuffle, OfShuffle, Pack, Rows, ToShuffle
+from .shuffled import NO_CLASSES, Row, Shuffling, Spread, Spreading
 
 MOST: Final = 1 << 14
 """Numbers, or elements, that a task keeps."""
@@ -56,21 +57,24 @@ def of_parts(by: GroupByKey) -> GroupByKey:
     return evolve(by, steps=(Placed(parts.combine, by.steps[at].origin), *by.steps[at + 1 :]))
 
 
-def before_shuffle(by: Shuffling, parts: int, classes: MainClasses) -> Stage[Any, Row]:
-    """Return the stage that makes rows of elements, which may be of these classes."""
+def before_shuffle(by: Shuffling, parts: int, classes: MainClasses) -> tuple[Stage[Any, Any], ...]:
+    """Return the stages that make rows of elements, which may be of these classes."""
     if not isinstance(by, GroupByKey):
-        return Spreading(by, classes)
-    return ToShuffle(by, parts, classes) if parts_of(by) is None else ToShuffleInParts(by, parts, classes)
+        return (Spreading(by, classes),)
+    pack = Pack(by, classes, parts)
+    return (ToShuffle(by, classes), pack) if parts_of(by) is None else (InParts(by, classes, pack),)
 
 
 def behind_shuffle(by: Shuffling, classes: MainClasses = NO_CLASSES) -> Stage[Row, Any]:
     """Return the stage that reads the rows."""
-    return FromShuffle(of_parts(by), classes, by) if isinstance(by, GroupByKey) else Spread(by, classes)
+    return FromShuffle(by, classes, of_parts(by)) if isinstance(by, GroupByKey) else Spread(by, classes)
 
 
 @frozen
-class ToShuffleInParts(ToShuffle):
+class InParts(OfShuffle):
     """Makes rows of the results of elements."""
+
+    pack: Pack
 
     needs_whole_stream = True
 
@@ -136,19 +140,23 @@ class Greatest:
 class Table(Transform[Any, Row]):
     """The results of one task for the keys that it has met."""
 
-    stage: ToShuffleInParts
+    stage: InParts
     maps: Steps
     whole: Placed[Stage[Any, Any]]
     """The stage that is run in parts."""
     result: Callable[[], Number | Greatest]
     most: int
     """Keys to keep results of. With one more all of these are sent on, and the table begins again."""
+    rows: Rows = field(init=False)
     results: dict[Any, tuple[Any, Number | Greatest]] = field(init=False, factory=new_dict)
     """Each key with its result, by what equal keys have in common."""
     taken: int = field(init=False, default=0)
     """The elements in the table."""
     worth: bool = field(init=False, default=True)
     """Whether keys come often enough."""
+
+    def __attrs_post_init__(self) -> None:
+        self.rows = Rows(self.stage.pack)
 
     def apply(self, items: Iterator[Any]) -> Iterator[Row]:
         """Take elements. Yield rows when there are too many keys."""
@@ -194,8 +202,7 @@ class Table(Transform[Any, Row]):
         self.taken = 0
         for mark in list(self.results):
             key, result = self.results[mark]
-            for element in result.elements:
-                yield self.stage.row_of(key, element, b"")
+            yield from self.rows.of(key, [*result.elements], WEIGHED)
             del self.results[mark]
 
     @property
