@@ -133,6 +133,7 @@ def test_two_hours_are_two_keys_where_clocks_are_set_back() -> None:
 @pytest.mark.parametrize("count", COUNTS)
 def test_with_too_many_keys_the_results_are_sent_on(count: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(combining, "MOST", 2)
+    monkeypatch.setattr(combining, "AT_ONCE", 1)
     work = work_of(count(keyed()))
     rows = rows_of(work, [(key, 0) for key in "aaabbbccddda"])
 
@@ -143,6 +144,7 @@ def test_with_too_many_keys_the_results_are_sent_on(count: Any, monkeypatch: pyt
 @pytest.mark.parametrize("count", COUNTS)
 def test_where_keys_do_not_come_again_nothing_is_kept(count: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(combining, "MOST", 2)
+    monkeypatch.setattr(combining, "AT_ONCE", 1)
     (stage,) = before_shuffle(work_of(count(keyed())), PARTS, NO_CLASSES)
     taken: list[str] = []
 
