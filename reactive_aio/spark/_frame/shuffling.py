@@ -54,7 +54,7 @@ def shuffled(before: FromSpark, by: Placed[Shuffling]) -> tuple[Any, MainClasses
     A part of the rows is never divided. It has all elements of its keys, and a row for each failure before the shuffle.
 
     The classes are those of the main module that elements may have. The reader of the rows has to bring them.
-    The rows are also sorted by the elements themselves. So a task that runs again has them in the same order.
+    The rows are also sorted by their pickles. So a task that reads them again has them in the same order.
     """
     session = session_of(before)
     operator = by.operator

@@ -44,19 +44,19 @@ ORDERED: Final = frozenset({int, str})
 """Types whose values are in the order of their bytes."""
 
 Marked = tuple[Any, Any, Any]
-"""What the elements of a key have in common, the key, and the element, with its place before it if there is an order."""
-Placed = tuple[Any, Any]
+"""A value that the elements of a key have in common, the key, and the element, with its place before it if there is an order."""
+WithPlace = tuple[Any, Any]
 """An element after its place in the order: as bytes, or itself if that is as good."""
 
 _place: Final = itemgetter(0)
 
 
-def _in_bytes(placed: Placed) -> bytes:
+def _in_bytes(placed: WithPlace) -> bytes:
     place = placed[0]
     return place if type(place) is bytes else in_bytes(place)
 
 
-def sort(elements: list[Placed]) -> None:
+def sort(elements: list[WithPlace]) -> None:
     """Sort elements by their places."""
     try:
         elements.sort(key=_place)
@@ -255,7 +255,7 @@ class Merging:
 
     mark: Any = field(init=False, default=None)
     key: Any = field(init=False, default=None)
-    held: list[Placed] = field(init=False, factory=new_list)
+    held: list[WithPlace] = field(init=False, factory=new_list)
     weight: int = field(init=False, default=0)
     """The bytes of their rows."""
     most: int = field(init=False, default=0)
