@@ -62,18 +62,17 @@ def dumps_in_pieces(value: object, buffers: Buffers | None = None) -> Pieces:
     return [by_value(value, protocol=5, buffer_callback=aside(buffers))]
 
 
-def by_reference(value: object, buffers: Buffers | None, *, main: bool | Callable[[type[Any]], bool] = True) -> Pieces:
+def by_reference(value: object, buffers: Buffers | None, *, main: bool = True) -> Pieces:
     """Pickle a value whose classes can all be imported; objects of Arrow's as it pickles columns.
 
-    Raises NotImportableError if something is of the main module, unless the other side has that (``main``). With a function
-    for ``main`` the other side has the classes for which it returns True.
+    Raises NotImportableError if something is of the main module, unless the other side has that (``main``).
     """
     written = _Written()
     callback = None if buffers is None else aside(buffers)
     pickler = pickle.Pickler(written, 5, buffer_callback=callback)
-    if main is not True:
+    if not main:
         pickler = _NoMain(written, 5, buffer_callback=callback)
-        pickler.has = main or _has_none
+        pickler.has = _has_none
     # Where nobody has imported it, nothing is Arrow's.
     if buffers is not None and sys.modules.get(ARROW) is not None:
         pickler.dispatch_table = {**copyreg.dispatch_table, **reducers()}
