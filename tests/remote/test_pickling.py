@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from reactive_aio._remote import pickling
-from reactive_aio._remote.pickling import dumps, dumps_in_pieces
+from reactive_aio._remote.pickling import ByReference, NotImportableError, dumps, dumps_in_pieces
 
 
 class Plain:
@@ -101,3 +101,25 @@ def test_somebodys_own_reducers_are_used_beside_those_of_arrow(monkeypatch: pyte
     monkeypatch.setattr(sys.modules[__name__], "plain", Plain(), raising=False)
 
     assert plain is pickle.loads(dumps(plain, []))
+
+
+def test_values_that_are_pickled_one_after_another_are_pickles_of_their_own(interactive: ModuleType) -> None:
+    pickled = ByReference(lambda kind: False)
+    shared = ["shared"]
+
+    first, second = pickled((shared, shared)), pickled((1, shared))
+    with pytest.raises(NotImportableError):
+        pickled([shared, interactive.Own()])
+    third = pickled((2, shared, Plain))
+
+    assert (["shared"], ["shared"]) == pickle.loads(first)
+    assert (1, ["shared"]) == pickle.loads(second)
+    assert (2, ["shared"], Plain) == pickle.loads(third)
+
+
+def test_classes_of_the_main_module_that_the_other_side_has_are_named(interactive: ModuleType) -> None:
+    pickled = ByReference(lambda kind: kind is interactive.Own)
+
+    assert interactive.Own is pickle.loads(pickled(interactive.Own))
+    with pytest.raises(NotImportableError):
+        pickled(interactive.own)

@@ -177,6 +177,13 @@ async def batched(session: Any) -> str:
     return WORKS
 
 
+async def chosen(session: Any) -> str:
+    frame = session.range(N).selectExpr("id", "id + 1 AS next", "concat('r', id) AS name")
+    rows = Flow.from_spark(frame, as_=tuple).to_frame("name string, id long", columns=["name", "id"])
+    assert [(f"r{n}", n) for n in range(N)] == sorted((tuple(row) for row in rows.collect()), key=lambda row: row[1])
+    return WORKS
+
+
 def joined(flow: Flow[int]) -> Flow[tuple[int, int, int]]:
     pairs = flow.group_by_key(last_digit).join(flow.filter(is_small).group_by_key(last_digit))
     return pairs.map(lambda pair: (pair[0], *pair[1]))
@@ -268,6 +275,7 @@ ROWS: Final = (
     Row("a failure of a function", failing, WORKS, "it comes behind the elements before it"),
     Row("`from_spark(..., context=[...])`", with_context, WORKS),
     Row("`to_frame(schema)`", framed(lambda flow: flow.map(lambda n: (n,)), "n long"), WORKS),
+    Row("`to_frame(schema, columns=[...])`", chosen, WORKS),
     Row(
         "`to_frame` of keyed work",
         framed(lambda flow: flow.group_by_key(last_digit).count(), "key long, count long"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator
 from math import inf
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from attrs import define, field, frozen
 
@@ -268,6 +268,8 @@ class Grouping(Transform[Any, Pair], ABC):
 
     __slots__ = ()
 
+    stretch: ClassVar[type[Stretch]] = Stretch
+
     ahead: Ahead
 
     @property
@@ -281,7 +283,7 @@ class Grouping(Transform[Any, Pair], ABC):
 
     def apply(self, items: Iterator[Any]) -> Generator[Pair]:
         """Run a stretch, key after key."""
-        stretch = Stretch(items, self.keyed, self.ahead)
+        stretch = self.stretch(items, self.keyed, self.ahead)
         while (elements := stretch.next_key()) is not None:
             run = yield from self.turned_to(stretch.mark, stretch.key)
             yield from run.answers(elements, stretch)

@@ -54,17 +54,18 @@ def shuffled(before: FromSpark, by: Placed[Shuffling]) -> tuple[Any, MainClasses
     A part of the rows is never divided. It has all elements of its keys, and a row for each failure before the shuffle.
 
     The classes are those of the main module that elements may have. The reader of the rows has to bring them.
-    The rows are also sorted by the elements themselves. So a task that runs again has them in the same order.
+    The rows are also sorted by their pickles. So a task that reads them again has them in the same order.
     """
     session = session_of(before)
     operator = by.operator
     parts = operator.partitions or FINER * int(session.conf.get("spark.sql.shuffle.partitions"))
     sources = [source.ready() for source in before.flows]  # a side of a join may have a shuffle of its own
     classes = of_user(main_classes, [evolve(source, stages=(*source.stages, by)) for source in sources])
-    columns, step = Columns(SCHEMA, None, UTC), Placed(before_shuffle(operator, parts, classes), by.origin)
+    columns = Columns(SCHEMA, None, UTC)
+    steps = [Placed(stage, by.origin) for stage in before_shuffle(operator, parts, classes)]
 
     def rows_of(source: FromSpark) -> Any:
-        source = evolve(source, stages=(*source.stages, step))
+        source = evolve(source, stages=(*source.stages, *steps))
         return framed(source, ShuffleTask(str(source), source.pickled(), parts=parts), columns)
 
     rows: Any = reduce(lambda some, more: some.unionAll(more), map(rows_of, sources))

@@ -1,8 +1,8 @@
 """A flow on Spark with a shuffle: by key, so that stages run on the elements of each key, or into other partitions.
 
 It is one plan of Spark's: the region before the shuffle, a shuffle into partitions, a sort in each of them by key and order, and
-the region behind it. Nothing of a key is in the memory of a worker but the state of its stages. The rest is on Spark's disks,
-as with any sort of its own.
+the region behind it. Of a key, the memory of a worker has the state of its stages, and a few rows with elements that are merged.
+The rest is on Spark's disks, as with any sort of its own.
 """
 
 from __future__ import annotations

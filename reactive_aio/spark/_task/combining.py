@@ -7,8 +7,10 @@ of ``map()`` at most. The order of the elements makes no difference to these, no
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import islice
 from typing import Any, Final
 
 from attrs import define, evolve, field, frozen
@@ -22,15 +24,18 @@ from ...operators.folding.fold import Count
 from ...operators.folding.ranking import TopK
 from ...operators.transforming.map import Map
 from ...operators.windowing.by_key import GroupByKey, Steps
-from ...operators.windowing.keys import hashed, in_bytes
+from ...operators.windowing.keys import PLAIN, hashed, in_bytes
 from ...spec import UNBOUNDED
 from .main_classes import MainClasses
-from .shuffled import NO_CLASSES, FromShuffle, Row, Shuffling, Spread, Spreading, ToShuffle
+from .packing import WEIGHED, FromShuffle, OfShuffle, Pack, Rows, ToShuffle
+from .shuffled import NO_CLASSES, Row, Shuffling, Spread, Spreading
 
 MOST: Final = 1 << 14
 """Numbers, or elements, that a task keeps."""
 WORTH: Final = 2
 """Elements for each key, on average, from which on it is worth to keep results."""
+AT_ONCE: Final = 256
+"""Keys that are counted at once."""
 
 
 def maps_of(by: GroupByKey) -> int:
@@ -56,21 +61,24 @@ def of_parts(by: GroupByKey) -> GroupByKey:
     return evolve(by, steps=(Placed(parts.combine, by.steps[at].origin), *by.steps[at + 1 :]))
 
 
-def before_shuffle(by: Shuffling, parts: int, classes: MainClasses) -> Stage[Any, Row]:
-    """Return the stage that makes rows of elements, which may be of these classes."""
+def before_shuffle(by: Shuffling, parts: int, classes: MainClasses) -> tuple[Stage[Any, Any], ...]:
+    """Return the stages that make rows of elements, which may be of these classes."""
     if not isinstance(by, GroupByKey):
-        return Spreading(by, classes)
-    return ToShuffle(by, parts, classes) if parts_of(by) is None else ToShuffleInParts(by, parts, classes)
+        return (Spreading(by, classes),)
+    pack = Pack(by, classes, parts)
+    return (ToShuffle(by, classes), pack) if parts_of(by) is None else (InParts(by, classes, pack),)
 
 
 def behind_shuffle(by: Shuffling, classes: MainClasses = NO_CLASSES) -> Stage[Row, Any]:
     """Return the stage that reads the rows."""
-    return FromShuffle(of_parts(by), classes, by) if isinstance(by, GroupByKey) else Spread(by, classes)
+    return FromShuffle(by, classes, of_parts(by)) if isinstance(by, GroupByKey) else Spread(by, classes)
 
 
 @frozen
-class ToShuffleInParts(ToShuffle):
+class InParts(OfShuffle):
     """Makes rows of the results of elements."""
+
+    pack: Pack
 
     needs_whole_stream = True
 
@@ -80,8 +88,62 @@ class ToShuffleInParts(ToShuffle):
         whole = self.by.steps[at]
         stage: Any = whole.operator  # one of the two
         if isinstance(stage, Count):
-            return Table(self, self.by.steps[:at], whole, Number, MOST)
+            return Table(self, self.by.steps[:at], whole, Number, MOST) if at else Counting(self)
         return Table(self, self.by.steps[:at], whole, partial(Greatest, stage), max(1, MOST // stage.k))
+
+
+@define(eq=False)
+class Counting(Transform[Any, Row]):
+    """The numbers of elements of keys that one task has met, where no function is called on the elements themselves."""
+
+    stage: InParts
+    rows: Rows = field(init=False)
+    counts: Counter[Any] = field(init=False, factory=Counter[Any])
+    """By what equal keys have in common."""
+    keys: dict[Any, Any] = field(init=False, factory=new_dict)
+    """The keys of these, where they are not the same."""
+    taken: int = field(init=False, default=0)
+    """The elements that have been counted."""
+    worth: bool = field(init=False, default=True)
+    """Whether keys come often enough."""
+
+    def __attrs_post_init__(self) -> None:
+        self.rows = Rows(self.stage.pack)
+
+    def apply(self, items: Iterator[Any]) -> Iterator[Row]:
+        """Count elements. Yield rows when there are too many keys."""
+        key = self.stage.by.key
+        while keys := [key(item) for item in islice(items, AT_ONCE)]:
+            self.counts.update(keys if PLAIN.issuperset(map(type, keys)) else map(self._mark, keys))
+            self.taken += len(keys)
+            if not self.worth or len(self.counts) > MOST:
+                self.worth = self.taken >= WORTH * len(self.counts)
+                yield from self.finish()
+
+    def _mark(self, key: Any) -> Any:
+        mark = hashed(key)
+        try:
+            self.keys.setdefault(mark, key)
+        except TypeError:
+            in_bytes(key)  # which says what a key is
+            raise
+        return mark
+
+    def demand(self, n: int) -> int:
+        """Request all elements."""
+        return UNBOUNDED if n else 0
+
+    def finish(self) -> Iterable[Row]:
+        """Yield the numbers of all keys, and forget them."""
+        self.taken = 0
+        for mark in list(self.counts):
+            yield from self.rows.of(self.keys.pop(mark, mark), [self.counts[mark]], 1)
+            del self.counts[mark]
+
+    @property
+    def pending(self) -> bool:
+        """Return whether there are numbers."""
+        return bool(self.counts)
 
 
 class Number:
@@ -136,19 +198,23 @@ class Greatest:
 class Table(Transform[Any, Row]):
     """The results of one task for the keys that it has met."""
 
-    stage: ToShuffleInParts
+    stage: InParts
     maps: Steps
     whole: Placed[Stage[Any, Any]]
     """The stage that is run in parts."""
     result: Callable[[], Number | Greatest]
     most: int
     """Keys to keep results of. With one more all of these are sent on, and the table begins again."""
+    rows: Rows = field(init=False)
     results: dict[Any, tuple[Any, Number | Greatest]] = field(init=False, factory=new_dict)
     """Each key with its result, by what equal keys have in common."""
     taken: int = field(init=False, default=0)
     """The elements in the table."""
     worth: bool = field(init=False, default=True)
     """Whether keys come often enough."""
+
+    def __attrs_post_init__(self) -> None:
+        self.rows = Rows(self.stage.pack)
 
     def apply(self, items: Iterator[Any]) -> Iterator[Row]:
         """Take elements. Yield rows when there are too many keys."""
@@ -194,8 +260,7 @@ class Table(Transform[Any, Row]):
         self.taken = 0
         for mark in list(self.results):
             key, result = self.results[mark]
-            for element in result.elements:
-                yield self.stage.row_of(key, element, b"")
+            yield from self.rows.of(key, [*result.elements], WEIGHED)
             del self.results[mark]
 
     @property

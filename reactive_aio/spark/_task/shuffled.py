@@ -1,15 +1,14 @@
 """The code that runs in Spark's workers on both sides of a shuffle.
 
-Before the shuffle, each element becomes a row of four columns: its partition, its key as bytes, its order as bytes, and
-the pickled element with its key. An element that only goes to another partition has `ANY` for its key. Behind the
-shuffle, rows come sorted, and the stages run key after key. A failure before the shuffle is a row as well. There is one
-for each partition, and it comes before all others, since no key is complete without the lost elements.
+A row has four columns: the partition, a key as bytes, the order of the first element as bytes, and the key with some of
+its elements, pickled together. An element that only goes to another partition has a row of its own, with `ANY` for its
+key. Behind the shuffle, rows come sorted, and the stages run key after key. A failure before the shuffle is a row as
+well. There is one for each partition, and it comes before all others, since no key is complete without the lost elements.
 """
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
 from typing import Any, ClassVar, Final
 from zlib import crc32
 
@@ -17,58 +16,21 @@ from attrs import define, frozen
 
 from ..._core.guard import FAILURES
 from ..._fusion import Stage, Template, Transform
-from ..._remote.pickling import by_reference
+from ..._remote.pickling import ByReference
 from ...operators.scheduling.repartition import Repartition
-from ...operators.windowing.by_key import Found, GroupByKey, OfKey, OneByOne, Pair
+from ...operators.windowing.by_key import Found, GroupByKey
 from ...operators.windowing.keys import in_bytes
 from .main_classes import MainClasses
 from .pickling import dumps_by_value
 from .worker import InputFailed
 
 Row = tuple[int, bytes, bytes, bytes]
-"""Partition, key, order, and the pickled pair of key and element; a key without bytes for a packed failure."""
-
+"""Partition, key, order, and the pickled pair of key and elements; a key without bytes for a packed failure."""
 
 Shuffling = GroupByKey | Repartition[Any]
 NO_CLASSES: Final = MainClasses()
-PLAIN: Final = frozenset({bool, bytes, float, int, str, type(None)})
-"""The types of what needs no name to be pickled; not those derived of them."""
 ANY: Final = b"any"
 """Stands for a key where keys make no difference; not empty, since that marks a failure."""
-
-
-@frozen
-class ToShuffle(Stage[Any, Row]):
-    """Makes rows of elements."""
-
-    by: GroupByKey
-    parts: int
-    classes: MainClasses
-
-    template: ClassVar[Template | None] = Template("""
-        item = $row(item)
-        $rest
-    """)
-
-    @property
-    def name(self) -> str:
-        """The name of the method."""
-        return self.by.name
-
-    @property
-    def arguments(self) -> str:
-        """The arguments of the method."""
-        return self.by.arguments
-
-    def row(self, item: Any) -> Row:
-        """Call the functions of key and order."""
-        by = self.by
-        return self.row_of(by.key(item), item, b"" if by.order_by is None else in_bytes(by.order_by(item)))
-
-    def row_of(self, key: Any, item: Any, place: bytes) -> Row:
-        """Return the row of what goes to a key."""
-        mark = in_bytes(key)
-        return crc32(mark) % self.parts, mark, place, pickled((key, item), self.classes)
 
 
 @frozen
@@ -93,7 +55,7 @@ class Spreading(Stage[Any, Row]):
         from pyspark import TaskContext
 
         task = TaskContext.get()
-        return Dealing(self.by, self.classes, 0 if task is None else task.partitionId())
+        return Dealing(self.by, Pickling(self.classes), 0 if task is None else task.partitionId())
 
 
 @define(eq=False)
@@ -101,7 +63,7 @@ class Dealing(Transform[Any, Row]):
     """The partition that is next, in one task."""
 
     by: Repartition[Any]
-    classes: MainClasses
+    pickled: Pickling
     next: int
 
     template: ClassVar[Template | None] = Template("""
@@ -114,8 +76,8 @@ class Dealing(Transform[Any, Row]):
         by = self.by
         if by.key is None:
             self.next += 1
-            return self.next % by.partitions, ANY, b"", pickled((None, item), self.classes)
-        return crc32(in_bytes(by.key(item))) % by.partitions, ANY, b"", pickled((None, item), self.classes)
+            return self.next % by.partitions, ANY, b"", self.pickled((None, item))
+        return crc32(in_bytes(by.key(item))) % by.partitions, ANY, b"", self.pickled((None, item))
 
 
 @frozen
@@ -145,22 +107,20 @@ class Spread(Stage[Row, Any]):
         return looked_at(row)[2]
 
 
-def pickled(value: object, classes: MainClasses) -> bytes:
-    """Pickle an element: by value objects of the main module, but these classes, and objects that can't be imported."""
-    if _is_plain(value):
-        return pickle.dumps(value, 5)  # which refers to no class, and takes a fraction of the time
-    try:
-        return b"".join(by_reference(value, None, main=classes.has))
-    except FAILURES:  # it is of the main module, or whatever a class does when it is pickled
-        return dumps_by_value(value)
+class Pickling:
+    """Pickles elements: by value objects of the main module, but some classes, and objects that can't be imported."""
 
+    __slots__ = ("_by_reference",)
 
-def _is_plain(value: object) -> bool:
-    kind = type(value)
-    if kind is tuple:
-        parts: Any = value
-        return PLAIN.issuperset(map(type, parts)) or all(map(_is_plain, parts))
-    return kind in PLAIN
+    def __init__(self, classes: MainClasses) -> None:
+        self._by_reference = ByReference(classes.has)
+
+    def __call__(self, value: object) -> bytes:
+        """Pickle an element, or some of them."""
+        try:
+            return self._by_reference(value)
+        except FAILURES:  # it is of the main module, or whatever a class does when it is pickled
+            return dumps_by_value(value)
 
 
 def told(packed: bytes, parts: int) -> list[Row]:
@@ -168,51 +128,10 @@ def told(packed: bytes, parts: int) -> list[Row]:
     return [(part, b"", b"", packed) for part in range(parts)]
 
 
-@frozen
-class FromShuffle(Stage[Row, Pair]):
-    """Runs the stages on rows that come sorted, so that one key ends where another begins."""
-
-    by: GroupByKey
-    """With the stages that are left behind the shuffle."""
-    classes: MainClasses
-    whole: GroupByKey
-    """With all stages, as plans and notes show it."""
-
-    @property
-    def name(self) -> str:
-        """The name of the method."""
-        return self.whole.name
-
-    @property
-    def arguments(self) -> str:
-        """The arguments of the method."""
-        return self.whole.arguments
-
-    def transform(self) -> Transform[Row, Pair]:
-        """Return the transform for the current key."""
-        return InTurnByKey(self.by)
-
-
 def looked_at(row: Row) -> Found:
-    """Unpickle an element; raises the failure that stands in its place."""
-    mark, packed = bytes(row[1]), bytes(row[3])
+    """Unpickle the elements of a row; raises the failure that stands in their place."""
+    mark, packed = row[1], row[3]
     if not mark:
-        raise InputFailed(packed)
-    key, element = pickle.loads(packed)
-    return mark, key, element
-
-
-@define(eq=False)
-class InTurnByKey(OneByOne):
-    """The current key, in one partition."""
-
-    by: GroupByKey
-
-    @property
-    def keyed(self) -> Callable[[Any], Found]:
-        """Unpickle an element."""
-        return looked_at
-
-    def begun(self, key: Any) -> OfKey:
-        """Begin the stages of a key."""
-        return OfKey(key, self.by.steps)
+        raise InputFailed(bytes(packed))
+    key, elements = pickle.loads(packed)
+    return mark, key, elements

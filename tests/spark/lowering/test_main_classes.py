@@ -21,11 +21,11 @@ from reactive_aio.spark._source.source import FromSpark
 from reactive_aio.spark._task import main_classes
 from reactive_aio.spark._task.main_classes import MainClasses, bring
 from reactive_aio.spark._task.pickling import dumps_by_value
-from reactive_aio.spark._task.shuffled import pickled
+from reactive_aio.spark._task.shuffled import Pickling
 
 N = 60
-SMALL = 150
-"""Bytes of an element with the name of its class; by value a class has over a thousand."""
+SMALL = 600
+"""Bytes of twenty elements with the name of their class; by value a class has over a thousand."""
 
 
 @frozen
@@ -38,6 +38,11 @@ Visit.__module__ = "__main__"
 
 
 BROUGHT = MainClasses((Visit,))
+
+
+def pickled(value: object, classes: MainClasses) -> bytes:
+    """Pickle an element that may be of these classes."""
+    return Pickling(classes)(value)
 
 
 def another_visit() -> type[Any]:
