@@ -52,10 +52,12 @@ class Zipping(Gathering):
         for each in self.inners:
             if not each.kept:
                 return
-        if self.idle:
-            self.work(self._pair)
-        else:
+        if not self.idle:
             self.go()
+        elif len(inner.kept) == 1:
+            self.work(self._one)
+        else:
+            self.work(self._pair)
 
     def on_end(self, inner: Inner) -> None:
         """Check whether another tuple can come."""
@@ -66,19 +68,28 @@ class Zipping(Gathering):
         self._pair()
         return False
 
-    def _pair(self) -> None:
-        columns, n = self.inners, self.demand if self.inners else 0
-        for each in columns:
-            n = min(n, len(each.kept))
-        if n == 1:  # most often, where flows suspend
-            pair: list[Any] = []
-            for each in columns:
+    def _one(self) -> None:
+        """Emit one tuple, since there is no more of one of the flows. Where flows suspend it is so for each."""
+        if self.demand:
+            elements: list[Any] = []
+            for each in self.inners:
                 each.consumed += 1
-                pair.append(each.kept.popleft())
-            self.emit([tuple(pair)])
-        elif n:
-            self.emit(list(zip(*[each.take(n) for each in columns], strict=True)))
-        for each in tuple(columns):
+                elements.append(each.kept.popleft())
+            self.emit([tuple(elements)])
+        self._look()
+
+    def _pair(self) -> None:
+        """Emit as many tuples as there may be."""
+        n = self.demand if self.inners else 0
+        for each in self.inners:
+            n = min(n, len(each.kept))
+        if n:
+            self.emit(list(zip(*[each.take(n) for each in self.inners], strict=True)))
+        self._look()
+
+    def _look(self) -> None:
+        """End if one of the flows has no more elements. Else request more where enough has been consumed."""
+        for each in tuple(self.inners):
             if each.ended and not each.kept:
                 self._end(each)
                 break

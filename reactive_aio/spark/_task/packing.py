@@ -180,8 +180,8 @@ class Packing(Transform[Marked, Row]):
                 yield from self.finish()
 
     def _weigh(self, some: list[Marked]) -> None:
-        """Add elements up, by the first of them."""
-        _, key, element = some[0]
+        """Add elements up, by one of them: each time one further on, in case every so many elements are alike."""
+        _, key, element = some[self.count // WEIGHED % len(some)]
         self.count += len(some)
         self.weight += len(some) * (OBJECT + len(self.rows.pickled(key, [element])))
 

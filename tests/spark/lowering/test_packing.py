@@ -191,6 +191,20 @@ def test_a_task_holds_no_more_than_so_many_bytes(flow: Flow[Any], monkeypatch: p
     assert N == sum(sizes([first, *rows, *packed.finish()]))
 
 
+def test_large_elements_are_noticed_also_where_one_of_so_many_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packing, "HEAVY", 100_000)
+    taken: list[int] = []
+
+    def marked() -> Iterator[Any]:
+        for n in range(100 * packing.WEIGHED):
+            taken.append(n)
+            yield "a", "a", "x" * 1_000 * bool(n % packing.WEIGHED)
+
+    next(packing_of(keyed().pairs()).apply(marked()))
+
+    assert len(taken) <= 4 * packing.WEIGHED
+
+
 def test_elements_are_passed_on_when_no_later_row_can_come_before_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packing, "PIECE", 1000)
     monkeypatch.setattr(packing, "MERGED", 0)
