@@ -131,8 +131,8 @@ LIMITS: Final = """\
   two for an element: the generator's, and the one that looks whether it has suspended. A bare loop makes one. `async for` makes six: `__anext__`, the
   pass of the region, and four that advance the generator in the name of its owner. Where each element suspends, the bare loop makes 18, and 15 of
   them are asyncio's. `async for` makes 42.
-- **Several suspended sources.** An element of eight that are merged takes 26 calls, and 13 of them are asyncio's and the generator's. The others are its
-  owner's, which reads it, then those of the merge, and those of the region behind. A pair of a zip takes 58, and 28 of them are not ours.
+- **Several suspended sources.** An element of eight that are merged takes 23 calls, and 13 of them are asyncio's and the generator's. The others are its
+  owner's, which reads it, then those of the merge, and those of the region behind. A pair of a zip takes 50, and 29 of them are not ours.
 - **Inner flows.** A flow of an async generator has a task that owns it, a context, and its place in the order of cleanup. That is 107 calls. A task for
   each generator by hand, 16 at a time and without demand, took 5.7 times as long as a loop without tasks. The rest is to build the flow, to
   subscribe, and to signal the elements and the end. A tenth of the time is the garbage collector's.

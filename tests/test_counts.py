@@ -440,3 +440,23 @@ def test_a_group_costs_as_much_however_many_are_open() -> None:
     few, more, many = cost(500), cost(1_000), cost(2_000)
 
     assert many - more <= 1.05 * 2 * (more - few)
+
+
+def collections_for(flow: Flow[object]) -> int:
+    """Count the runs of the garbage collector while elements are made and counted."""
+    runs: list[str] = []
+
+    def note(phase: str, _: dict[str, int]) -> None:
+        runs.append(phase)
+
+    gc.collect()
+    gc.callbacks.append(note)
+    try:
+        asyncio.run(flow.for_each(lambda _: None))
+    finally:
+        gc.callbacks.remove(note)
+    return runs.count("start")
+
+
+def test_elements_that_are_new_objects_do_not_make_the_collector_run_between_two_regions() -> None:
+    assert collections_for(Flow.range(N).materialize()) - collections_for(Flow.range(1).materialize()) <= 2

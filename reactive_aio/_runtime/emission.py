@@ -18,7 +18,7 @@ from .._core.guard import FAILURES, as_of_a_generator
 from .._core.missing import NOTHING
 from .._fusion import FINISHING, OVER, READING, STARTING, Call, RegionRun
 from .._plan import Receiver
-from ..spec import MOST_AT_ONCE, UNBOUNDED
+from ..spec import UNBOUNDED
 from .handover import Handover
 from .inputs import Input, PushedInput
 from .life import BEGUN, CLOSED, MADE, OPEN, Life
@@ -26,6 +26,8 @@ from .turns import Turns
 
 MANY: Final = 8
 """From how much demand on a list is filled by a call. Fewer are taken of a generator, which can be suspended."""
+LONGEST_LIST: Final = 512
+"""The most elements that go to the next region at once. Of 700 new objects on, the garbage collector runs while they are held."""
 
 
 def _fill(out: list[Any], items: Iterator[Any], handover: Handover) -> None:
@@ -206,7 +208,7 @@ class Emission(Turns):
     def _emit_chunk(self, items: Iterator[Any]) -> bool:
         """Emit a list of the pass's results. Return True when the pass has ended."""
         demand, gather = self._demand, self._gather
-        demand = min(demand, MOST_AT_ONCE)
+        demand = min(demand, LONGEST_LIST)
         handover = self.handover
         out: list[Any] = [] if handover is None else handover.begin()
         try:
