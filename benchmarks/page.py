@@ -76,7 +76,7 @@ LIMITS: Final = """\
 
 - **Fused map + filter + sum.** The builtin `sum` adds in C, the fused function in bytecode. The table has the same loop by hand. It
   also has that loop in slices of 64 with a look at the clock between them, which keeps the event loop free. The two take 1.02x to
-  1.09x, and 1.06x to 1.14x when the machine is busy. Yet neither can stop for want of demand, or name the operator that failed. With
+  1.09x, and 1.06x to 1.14x when the machine is busy. The flow took 1.00x on one day and 1.11x on another, with the same code. Yet neither can stop for want of demand, or name the operator that failed. With
   `reduce`, which calls a function in both, the same chain is level with the builtins.
 - **Round trips.** One element at a time is a turn of each of two regions. In one loop that is some 35 calls of Python with
   `async for`, and some 20 where a region counts the elements, which takes 0.6 of a pair of queues.
