@@ -39,9 +39,10 @@ class Merging(Gathering):
         demand, count = self.demand, len(items)
         if demand >= count and not self.ready and not self.busy:
             inner.consumed += count
-            if demand != UNBOUNDED:  # as `emit`, without a call: where flows suspend, each element comes by here
-                self.demand = demand - count
-            self.inlet.on_chunk(items)
+            if demand == UNBOUNDED:  # as `emit`, without a call: where flows suspend, each element comes by here
+                self.inlet.on_chunk(items)
+            else:
+                self.emit(items)
             if inner.consumed >= inner.limit:
                 self.feed(inner)
             return

@@ -44,11 +44,10 @@ class Mapper:
     def _failure(self, flow: object) -> Failed:
         if isinstance(flow, Failed):
             return Failed(as_of_a_generator(flow.take(), f"the function of {self.method}()"))
+        kind = type(flow).__name__
         advice = (
             "Make a flow of it with Flow.from_async_iterable(...)"
             if isinstance(flow, AsyncIterable)
             else "Use flat_map_iterable() for a function that returns an iterable, and map_async() for an async function"
         )
-        return Failed(
-            TypeError(f"{self.method}() takes a function that returns a flow, not {type(flow).__name__}. {advice}")
-        )
+        return Failed(TypeError(f"{self.method}() takes a function that returns a flow, not {kind}. {advice}"))
