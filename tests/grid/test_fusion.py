@@ -139,16 +139,10 @@ def reads_ahead(method: str) -> bool:
     return traits.keeps != "0" and not re.search(r"\bd\b", traits.demand)
 
 
-# These ask for more at a time than the next step wants, which hears of as much of it as has come within one turn.
-MANY_FOR_ONE = {"on_backpressure_drop", "on_backpressure_error", "window"}
-
-
+# Some ask for more at a time than the next step wants, which hears of as much of it as has come within one turn.
+@pytest.mark.usefixtures("still")
 @pytest.mark.parametrize("entry", [entry for entry in ENTRIES if not reads_ahead(entry.method)], ids=str)
-def test_effects_come_in_the_same_order_where_nothing_is_read_ahead(
-    entry: Entry, request: pytest.FixtureRequest
-) -> None:
-    if entry.method in MANY_FOR_ONE:
-        request.getfixturevalue("still")
+def test_effects_come_in_the_same_order_where_nothing_is_read_ahead(entry: Entry) -> None:
     expected = run(making(entry), Run(fused), VirtualTimeLoop).effects
 
     for factory in FACTORIES:
