@@ -27,8 +27,8 @@ from ...operators.windowing.by_key import GroupByKey, Steps
 from ...operators.windowing.keys import PLAIN, hashed, in_bytes
 from ...spec import UNBOUNDED
 from .main_classes import MainClasses
-from .packing import WEIGHED, FromShuffle, OfShuffle, Pack, Rows, ToShuffle
-from .shuffled import NO_CLASSES, Row, Shuffling, Spread, Spreading
+from .packing import WEIGHED, FromShuffle, Pack, Rows, ToShuffle
+from .shuffled import NO_CLASSES, OfShuffle, Row, Shuffling, Spread, Spreading
 
 MOST: Final = 1 << 14
 """Numbers, or elements, that a task keeps."""
@@ -75,7 +75,7 @@ def behind_shuffle(by: Shuffling, classes: MainClasses = NO_CLASSES) -> Stage[Ro
 
 
 @frozen
-class InParts(OfShuffle):
+class InParts(OfShuffle[GroupByKey]):
     """Makes rows of the results of elements."""
 
     pack: Pack

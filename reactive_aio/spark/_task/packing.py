@@ -21,13 +21,12 @@ from attrs import define, field, frozen
 from ..._core.containers import new_dict, new_list
 from ..._core.guard import FAILURES
 from ..._core.notes import add_note
-from ..._fusion import Stage, Template, Transform, label
+from ..._fusion import Template, Transform, label
 from ...hooks import discard
 from ...operators.windowing.by_key import Found, GroupByKey, OfKey, OneByOne, Pair, Stretch
 from ...operators.windowing.keys import in_bytes
 from ...spec import UNBOUNDED
-from .main_classes import MainClasses
-from .shuffled import Pickling, Row, looked_at
+from .shuffled import OfShuffle, Pickling, Row, looked_at
 
 HEAVY: Final = 1 << 24
 """Bytes of the elements that a task holds before the shuffle."""
@@ -74,25 +73,7 @@ def sort(elements: list[WithPlace]) -> None:
 
 
 @frozen
-class OfShuffle(Stage[Any, Any]):
-    """A stage on one side of a shuffle by key."""
-
-    by: GroupByKey
-    classes: MainClasses
-
-    @property
-    def name(self) -> str:
-        """The name of the method."""
-        return self.by.name
-
-    @property
-    def arguments(self) -> str:
-        """The arguments of the method."""
-        return self.by.arguments
-
-
-@frozen
-class ToShuffle(OfShuffle):
+class ToShuffle(OfShuffle[GroupByKey]):
     """Calls the functions of key and order."""
 
     template: ClassVar[Template | None] = Template("""
@@ -110,7 +91,7 @@ class ToShuffle(OfShuffle):
 
 
 @frozen
-class Pack(OfShuffle):
+class Pack(OfShuffle[GroupByKey]):
     """Makes rows of elements."""
 
     parts: int
@@ -212,7 +193,7 @@ class Packing(Transform[Marked, Row]):
 
 
 @frozen
-class FromShuffle(OfShuffle):
+class FromShuffle(OfShuffle[GroupByKey]):
     """Runs the stages on rows that come sorted, so that one key ends where another begins."""
 
     behind: GroupByKey

@@ -9,7 +9,7 @@ well. There is one for each partition, and it comes before all others, since no 
 from __future__ import annotations
 
 import pickle
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Generic, TypeVar
 from zlib import crc32
 
 from attrs import define, frozen
@@ -28,16 +28,17 @@ Row = tuple[int, bytes, bytes, bytes]
 """Partition, key, order, and the pickled pair of key and elements; a key without bytes for a packed failure."""
 
 Shuffling = GroupByKey | Repartition[Any]
+ByT = TypeVar("ByT", GroupByKey, Repartition[Any])
 NO_CLASSES: Final = MainClasses()
 ANY: Final = b"any"
 """Stands for a key where keys make no difference; not empty, since that marks a failure."""
 
 
 @frozen
-class Spreading(Stage[Any, Row]):
-    """Makes rows of elements, for one partition after another or by key."""
+class OfShuffle(Stage[Any, Any], Generic[ByT]):
+    """A stage on one side of a shuffle."""
 
-    by: Repartition[Any]
+    by: ByT
     classes: MainClasses
 
     @property
@@ -49,6 +50,11 @@ class Spreading(Stage[Any, Row]):
     def arguments(self) -> str:
         """The arguments of the method."""
         return self.by.arguments
+
+
+@frozen
+class Spreading(OfShuffle[Repartition[Any]]):
+    """Makes rows of elements, for one partition after another or by key."""
 
     def transform(self) -> Transform[Any, Row]:
         """Begin with a partition that depends on the task, so that tasks with a few elements each fill all of them."""
@@ -81,26 +87,13 @@ class Dealing(Transform[Any, Row]):
 
 
 @frozen
-class Spread(Stage[Row, Any]):
+class Spread(OfShuffle[Repartition[Any]]):
     """Makes elements of the rows."""
-
-    by: Repartition[Any]
-    classes: MainClasses
 
     template: ClassVar[Template | None] = Template("""
         item = $element(item)
         $rest
     """)
-
-    @property
-    def name(self) -> str:
-        """The name of the method."""
-        return self.by.name
-
-    @property
-    def arguments(self) -> str:
-        """The arguments of the method."""
-        return self.by.arguments
 
     def element(self, row: Row) -> Any:
         """Unpickle an element; raises the failure that stands in its place."""
