@@ -95,10 +95,11 @@ LIMITS: Final = """\
   slower: a list comprehension in its place takes about as long. Workers by hand that split one line by `shlex` before each list, 6 us,
   slow down from 5.0 to 5.6 us a call. Four lines do no more, ten system calls or a plain loop nothing. Without the split the speed
   comes back. Most likely the processor has to get used to the function again after varied code. Longer chunks make it rarer.
-- **Elements to processes.** The parent pays for chunks. Each takes it some 240 calls, of Python and C, and 70 to 80 us. So quick functions get large
-  chunks: by default up to 4,096 elements are outstanding, with two workers four chunks of 1,024. By hand it is lists of 256, four at a time. With as
-  much, a prefetch of 1,024, ints take 2.5 times as long as by hand. An array of a mebibyte is a chunk by itself. To copy it takes 40 to 60 us, here
-  and by hand. The calls of a chunk take as much again, since the copy has moved their code and data out of the processor's caches.
+- **Elements to processes.** The parent pays for chunks: 70 to 80 us for each, in some 240 calls of Python and C. So quick functions get large chunks.
+  By default up to 4,096 elements are outstanding. With two workers that is four chunks of 1,024. The loop by hand sends lists of 256, four at a
+  time. A flow with `prefetch=1024` has the same number under way, and takes 2.5 times as long. An array of a mebibyte is a chunk by itself. A copy
+  of it takes 40 to 60 us in either program. The calls of the chunk take as long again. They run slowly, because the copy has pushed their code and
+  data out of the processor's caches.
 - **Arrays of numpy.** A flow lets go of an array as soon as the next stage has made another one. When all are free, glibc gives the memory back to
   the system, and the next array is made of new pages, which the system clears first. The loop by hand still holds its last two arrays at that
   time, so its memory is never all free. A loop that lets go of them takes 0.94 of the flow's time. With

@@ -74,6 +74,7 @@ class ByHand:
     def __init__(self) -> None:
         self.subscribers: list[Subscriber[Any]] = []
         self.requests: list[int] = []
+        self.sent = 0
         self.cancels = 0
 
     def subscribe(self, subscriber: Subscriber[Any]) -> None:
@@ -88,6 +89,7 @@ class ByHand:
 
     def next(self, *items: Any) -> None:
         for item in items:
+            self.sent += 1
             self.subscribers[-1].on_next(item)
 
     def complete(self) -> None:

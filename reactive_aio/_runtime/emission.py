@@ -27,7 +27,7 @@ from .turns import Turns
 MANY: Final = 8
 """From how much demand on a list is filled by a call. Fewer are taken of a generator, which can be suspended."""
 LONGEST_LIST: Final = 512
-"""The most elements that go to the next region at once. Of 700 new objects on, the garbage collector runs while they are held."""
+"""The most elements that go to the next region at once. The garbage collector runs when 700 more objects are held than before."""
 
 
 def _fill(out: list[Any], items: Iterator[Any], handover: Handover) -> None:

@@ -77,11 +77,10 @@ class _Member:
 
     def _least_busy(self) -> WatchedChannel:
         """Return the channel with the fewest chunks, without a call for each."""
-        fewest, least = -1, None
-        for channel, chunks in self._channels.items():
-            if least is None or len(chunks) < fewest:
-                fewest, least = len(chunks), channel
-        assert least is not None
+        (least, fewest), *others = self._channels.items()
+        for channel, chunks in others:
+            if len(chunks) < len(fewest):
+                least, fewest = channel, chunks
         return least
 
     def go_on(self, chunk: int) -> None:

@@ -46,6 +46,14 @@ async def begun(flow: Flow[Any], request: int = 1_000_000) -> Recorder:
     return recorder
 
 
+async def one_more_chunk(publisher: Publisher, workers: ByHand, turns: int = 60) -> None:
+    """Publish the requested elements, and have the oldest chunk worked on."""
+    publisher.next(*range(publisher.sent, sum(publisher.requests)))
+    await idle(turns)
+    workers.do(min(workers.chunks))
+    await idle(turns)
+
+
 async def test_results_come_in_the_order_of_the_elements_whoever_is_first() -> None:
     workers = ByHand(2)
     recorder = await begun(Flow.range(2).publish_on(workers).map(str))
@@ -102,13 +110,8 @@ async def test_by_default_chunks_of_quick_functions_outgrow_the_256_that_are_out
     workers, publisher = ByHand(2), Publisher()
     recorder = await begun(Flow.from_publisher(publisher).publish_on(workers).map(same))
     outstanding = [sum(publisher.requests)]
-    sent = 0
     for _ in range(100):
-        publisher.next(*range(sent, sum(publisher.requests)))
-        sent = sum(publisher.requests)
-        await idle()
-        workers.do(min(workers.chunks))
-        await idle()
+        await one_more_chunk(publisher, workers)
         outstanding.append(sum(publisher.requests) - len(recorder.items))
 
     assert (256, 4096) == (outstanding[0], max(outstanding))
@@ -120,14 +123,9 @@ async def test_by_default_chunks_of_quick_functions_outgrow_the_256_that_are_out
 async def test_by_default_slow_functions_have_256_outstanding_also_if_they_have_been_quick() -> None:
     workers, publisher = ByHand(2), Publisher()
     recorder = await begun(Flow.from_publisher(publisher).publish_on(workers).map(same), request=UNBOUNDED)
-    sent = 0
     for chunk in range(900):
-        publisher.next(*range(sent, sum(publisher.requests)))
-        sent = sum(publisher.requests)
         workers.seconds = 10 * TARGET * (chunk >= 50)
-        await idle(10)
-        workers.do(min(workers.chunks))
-        await idle(10)
+        await one_more_chunk(publisher, workers, turns=10)
 
     assert {1} == set(map(len, workers.given[-10:]))
     assert 192 < sum(publisher.requests) - len(recorder.items) <= 256
@@ -267,13 +265,8 @@ async def test_whole_chunks_are_requested_about_a_quarter_of_the_prefetch_at_a_t
 ) -> None:
     workers, publisher = ByHand(count), Publisher()
     await begun(Flow.from_publisher(publisher).publish_on(workers, prefetch=prefetch).map(same))
-    sent = 0
     for _ in range(200):
-        publisher.next(*range(sent, sum(publisher.requests)))
-        sent = sum(publisher.requests)
-        await idle()
-        workers.do(min(workers.chunks))
-        await idle()
+        await one_more_chunk(publisher, workers)
 
     assert publisher.requests[0] == prefetch
     assert len(publisher.requests) > 3

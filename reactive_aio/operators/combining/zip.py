@@ -48,7 +48,7 @@ class Zipping(Gathering):
 
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
         """Keep elements, and make tuples where there is one of each."""
-        inner.kept += items
+        inner.kept += items  # as `keep`, without its call
         for each in self.inners:
             if not each.kept:
                 return

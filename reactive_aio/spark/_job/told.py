@@ -17,7 +17,7 @@ CAUSED: Final = "Caused by: "
 MISSING: Final = "ModuleNotFoundError: No module named"
 ADVICE: Final = (
     "Spark's workers run a Python that lacks this module. By default that is the `python3` that the shell finds, and not the one of the driver. "
-    "Set PYSPARK_PYTHON to a Python that has the module, before the session starts"
+    "Set PYSPARK_PYTHON to a Python that has the module, before the session starts. A module of your own you can send by addPyFile()"
 )
 JAVA_TYPE: Final = re.compile(r"^(\w+\.)+[\w$]+: ")
 
