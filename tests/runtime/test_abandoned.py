@@ -15,6 +15,7 @@ import threading
 import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from queue import SimpleQueue
 from typing import Any
 
 import anyio
@@ -62,9 +63,10 @@ class Cleanup:
 
     begun: int = 0
     ended: int = 0
-    _gates: list[tuple[asyncio.AbstractEventLoop, weakref.ref[Gate]]] = field(
-        init=False, factory=list[tuple[asyncio.AbstractEventLoop, "weakref.ref[Gate]"]]
+    _gates: SimpleQueue[tuple[asyncio.AbstractEventLoop, weakref.ref[Gate]]] = field(
+        init=False, factory=SimpleQueue[tuple[asyncio.AbstractEventLoop, "weakref.ref[Gate]"]]
     )
+    """The gates to open. A cleanup on a thread adds to them while the test takes from them."""
 
     def at_once(self) -> None:
         """Clean up in one go."""
@@ -76,26 +78,23 @@ class Cleanup:
         self.begun += 1
         for _ in range(GATES):
             gate = Gate()
-            self._gates.append((asyncio.get_running_loop(), weakref.ref(gate)))
+            self._gates.put((asyncio.get_running_loop(), weakref.ref(gate)))
             await gate.wait()
         self.ended += 1
 
     async def over(self, expected: int) -> None:
-        """Open one gate after another, and collect between, until so many have ended or what has begun is no more."""
+        """Open one gate after another, and collect between, until so many have ended."""
         async with asyncio.timeout(60):
             while self.ended < expected:
                 gc.collect()
                 await idle(5)
-                gates, self._gates = self._gates, []
-                for loop, gate in gates:
-                    self._open(loop, gate)
-                if gates:
-                    assert any(gate() is not None for _, gate in gates), "a cleanup is gone, in the middle"
+                while not self._gates.empty():
+                    self._open(*self._gates.get())
 
     def _open(self, loop: asyncio.AbstractEventLoop, reference: weakref.ref[Gate]) -> None:
         gate = reference()
-        if gate is not None:
-            loop.call_soon_threadsafe(gate.set)
+        assert gate is not None, "a cleanup is gone, in the middle"
+        loop.call_soon_threadsafe(gate.set)
 
 
 # -- what is begun
