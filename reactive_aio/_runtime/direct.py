@@ -24,7 +24,7 @@ from .._core.notes import add_note
 from .._fusion import OVER, READING, Call, Placed, RegionRun, sized
 from .._plan import Pulled
 from ..hooks import also_failed, drop_error
-from .iterating import raise_held
+from .iterating import Held, raise_held
 
 
 async def run_directly(feed: Placed[Any], stages: Sequence[Placed[Any]], default: Any) -> Any:
@@ -58,10 +58,10 @@ def _begun(feed: Placed[Any], stages: Sequence[Placed[Any]]) -> DirectPulled | F
         return Failed(as_failure(error))
 
 
-class Direct(ABC):
+class Direct(Held, ABC):
     """One run of one region, for the one element that it emits at most."""
 
-    __slots__ = ("_holds", "_read", "_run", "error", "value")
+    __slots__ = ("_holds", "_read", "_run", "value")
 
     def __init__(self, run: RegionRun) -> None:
         self._run = run
@@ -70,7 +70,7 @@ class Direct(ABC):
         self._holds = True
         """Whether the source may hold something to let go of."""
         self.value: Any = MISSING
-        self.error: BaseException | None = None
+        self.error = self._traceback = None  # as `Held`, without a call
 
     @abstractmethod
     def _read_on(self, until: float) -> bool:
@@ -147,7 +147,7 @@ class Direct(ABC):
         try:
             for other in others:
                 also_failed(first, other)
-            self.error = first
+            self.hold(first)
         finally:
             del first, others, failures  # a traceback leads back to here
 

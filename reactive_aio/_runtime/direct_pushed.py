@@ -7,7 +7,6 @@ gets. Order, demand and failures are those of a driver.
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import Context, copy_context
 from typing import Any, cast
@@ -40,7 +39,7 @@ async def run_pushed(feed: Placed[Any], stages: Sequence[Placed[Any]], default: 
     except asyncio.CancelledError:
         run.abandon(gathered=gathered)
         raise
-    if run.error is not None:
+    if run.as_it_came() is not None:
         raise_held(run)
     return default if run.value is MISSING else run.value
 
@@ -66,7 +65,7 @@ class DirectPushed(Direct, Taker):
         self._budget = Budget.of(loop)
         self._source = source
         self._input = PushedInput(source.prefetch, run, told=source.is_told)
-        self._events: deque[tuple[Callable[[Any], None], Any]] = deque()
+        self._events: list[tuple[Callable[[Any], None], Any]] = []
         """The calls that the source has posted: one or two."""
         self._due = False
         """Whether a turn is to come."""
@@ -151,7 +150,7 @@ class DirectPushed(Direct, Taker):
         self._at_work = True
         try:
             while self._events:
-                handle, value = self._events.popleft()
+                handle, value = self._events.pop(0)
                 handle(value)
             while not self.closed and self._step(until):
                 if budgets.clock() >= until:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Callable
+import traceback
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -409,6 +411,36 @@ async def test_the_failure_of_the_flow_is_that_of_the_groups_behind_their_elemen
     assert [1, 3] == odd.items
     assert "down" == str(odd.error)
     assert [] == hand.dropped
+
+
+async def iterated(flow: Flow[Any]) -> None:
+    async for _ in flow:
+        pass
+
+
+@pytest.mark.parametrize("end", [Flow.count, Flow.to_list, iterated], ids=["direct", "gathered", "iterated"])
+async def test_readers_that_raise_the_failure_add_nothing_to_what_others_raise(
+    end: Callable[[Flow[Any]], Awaitable[object]],
+) -> None:
+    failures: list[tuple[str, ...]] = []
+
+    async def read(group: Flow[int]) -> None:
+        try:
+            await end(group)
+        except OSError as error:
+            failures.append(tuple(traceback.format_exception(error)))
+
+    hand = ByHand(10, key=int)
+    await idle()
+    await hand.give(*range(10))
+    reads = [asyncio.ensure_future(read(group)) for group in hand.subscriber.items[:5]]
+    await idle()
+    hand.source.last.error(OSError("down"))
+    await asyncio.wait(reads)
+    for group in hand.subscriber.items[5:]:
+        await read(group)
+
+    assert (10, 1) == (len(failures), len(set(failures)))
 
 
 async def test_the_failure_of_the_key_comes_behind_what_came_before_it_and_says_where() -> None:

@@ -7,12 +7,12 @@ from asyncio import AbstractEventLoop, get_running_loop
 from collections import deque
 from collections.abc import Callable
 from contextvars import Context
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import define, field, frozen
 
 from ..._arbiter import Drain
-from ..._core.containers import new_deque
 from ..._fusion import Placed
 from ..._fusion.origin import Origin
 from ..._plan import LOOP, Inlet, Nodes, Pushed, Step, SubscribeOn
@@ -41,9 +41,12 @@ class Substream(ABC):
     """Of the subscriber of the operator."""
     owner: Parting | None
     """The parting that still passes elements to it."""
-    kept: deque[Any] = field(init=False, factory=new_deque)  # bounded by the owner
+    kept: deque[Any] | tuple[()] = field(init=False, default=())  # bounded by the owner
+    """Made when it is needed: an empty deque takes 760 bytes, and there may be many substreams."""
     ended: bool = field(init=False, default=False)
     error: BaseException | None = field(init=False, default=None)
+    _traceback: TracebackType | None = field(init=False, default=None)
+    """The first one of the failure. Each reader that raises the failure adds to it."""
     opened: bool = field(init=False, default=False)
     """Whether it has been subscribed to."""
     reading: Reading | None = field(init=False, default=None)
@@ -66,19 +69,32 @@ class Substream(ABC):
         elif self.opened:
             discard(items)
         else:
+            self.keep(items)
+
+    def keep(self, items: list[Any]) -> None:
+        """Keep elements until there is demand."""
+        if self.kept:
             self.kept.extend(items)
+        else:
+            self.kept = deque(items)
 
     def end(self, error: BaseException | None) -> None:
         """End it, after the kept elements."""
         reading = self.reading
         self.error, self.owner = error, None
+        self._traceback = None if error is None else error.__traceback__
         self.ended = True  # at last: from here on another thread may begin to read it
         if reading is not None:
             reading.end()
 
+    def take_error(self) -> BaseException | None:
+        """Return the failure as it came, and let go of it. Its traceback may lead back to here."""
+        error, self.error, traceback, self._traceback = self.error, None, self._traceback, None
+        return None if error is None else BaseException.with_traceback(error, traceback)
+
     def drop(self) -> None:
         """Drop the kept elements."""
-        kept, self.kept = self.kept, deque()
+        kept, self.kept = self.kept, ()
         discard(kept)
 
     def __del__(self) -> None:
@@ -105,9 +121,8 @@ class Reading(Drain):
 
     def add(self, items: list[Any]) -> None:
         """Pass elements on if all are wanted and none wait before them. Else keep them."""
-        kept = self.substream.kept
-        if kept or self.demand < len(items) or not self.idle:
-            kept.extend(items)
+        if self.substream.kept or self.demand < len(items) or not self.idle:
+            self.substream.keep(items)
             self.go()
             return
         self.work(lambda: self._give(items))
@@ -145,9 +160,9 @@ class Reading(Drain):
 
     def _take(self) -> list[Any]:
         kept = self.substream.kept
-        if len(kept) > self.demand:
+        if kept and len(kept) > self.demand:
             return [kept.popleft() for _ in range(self.demand)]
-        self.substream.kept = deque()
+        self.substream.kept = ()
         return list(kept)
 
     def _give(self, items: list[Any]) -> None:
@@ -165,11 +180,9 @@ class Reading(Drain):
             self.inlet.on_error(error)
 
     def _close(self) -> BaseException | None:
-        """End, and return the failure, whose traceback may lead back to here."""
-        substream = self.substream
-        error, substream.error = substream.error, None
-        self.over, substream.reading = True, None
-        return error
+        """End, and return the failure."""
+        self.over, self.substream.reading = True, None
+        return self.substream.take_error()
 
 
 @frozen(eq=False)
