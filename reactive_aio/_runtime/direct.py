@@ -70,7 +70,8 @@ class Direct(Held, ABC):
         self._holds = True
         """Whether the source may hold something to let go of."""
         self.value: Any = MISSING
-        self.error = self._traceback = None  # as `Held`, without a call
+        self.error: BaseException | None = None  # as `Held`, without a call
+        self._traceback = None
 
     @abstractmethod
     def _read_on(self, until: float) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import Context, copy_context
-from typing import Any, cast
+from typing import Any
 
 from .._core import budgets
 from .._core.budgets import Budget, Taker
@@ -17,7 +17,7 @@ from .._core.guard import FAILURES, Failed, as_failure, as_of_a_generator
 from .._core.missing import MISSING
 from .._core.notes import add_note
 from .._fusion import READING, Call, Placed, RegionRun
-from .._plan import Inlet, Pushed
+from .._plan import Pushed
 from ..hooks import discard, drop_error
 from .direct import Direct
 from .inputs import PushedInput
@@ -81,7 +81,8 @@ class DirectPushed(Direct, Taker):
         run = self._run
         try:
             if not run.done:
-                self._input.upstream = self._source.open(cast("Inlet[Any]", self))
+                inlet: Any = self
+                self._input.upstream = self._source.open(inlet)
                 self._input.start()
             if run.phase is READING and not run.done:
                 self._input.more(1)

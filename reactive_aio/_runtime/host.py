@@ -46,11 +46,13 @@ class FlowHost:
 
     def fail_reader(self, error: BaseException) -> None:
         """Fail the region that reads the flow, or the next in line."""
-        outer = self.outer
+        host = self
+        while (outer := host.outer) is not None and outer.reader is None and not outer.failed:
+            host = outer
         if outer is None:
-            self.lifetime.cleanup_failed(error)
+            host.lifetime.cleanup_failed(error)
         elif (reader := outer.reader) is None:
-            outer.cleanup_failed(error)
+            outer.dropped(error)
         else:
             # The end must not be told that all has ended before this has been heard.
             release = self.lifetime.hold()

@@ -148,7 +148,7 @@ class PushedInput:
         self.prefetch = prefetch
         self._limit = 0 if prefetch is None else 1 if told else refill_after(prefetch)
         self.upstream: Subscription | None = None
-        self._chunks: deque[list[Any]] = deque()  # bounded by what was requested
+        self._chunks: deque[list[Any]] | None = None  # bounded by what was requested; an empty one takes 760 bytes
         self._items: Iterator[Any] | None = None
         self._waiting = 0  # elements in the chunks that follow the current one
         self.outstanding = 0
@@ -172,10 +172,16 @@ class PushedInput:
             return
         count = len(items)
         self.received += count
-        self._waiting += count
         if self.outstanding != UNBOUNDED:
             self.outstanding -= count
+        if self._items is None and not self._chunks and not self.run.empty:  # the next stretch; most lists are
+            self._items = iter(items)
+            self.run.total = self.received
+            return
+        if self._chunks is None:
+            self._chunks = deque()
         self._chunks.append(items)
+        self._waiting += count
 
     def straight(self, items: list[Any]) -> Iterator[Any] | None:
         """Return the elements that have just arrived. Return None if some wait before them, or more are needed."""
@@ -285,7 +291,7 @@ class PushedInput:
         self.closed = True
         if self._items is not None:
             self.discard(self._items)
-        for chunk in self._chunks:
+        for chunk in self._chunks or ():
             self.discard(chunk)
-        self._chunks.clear()
-        self._items, self._waiting = None, 0
+        self._chunks = self._items = None
+        self._waiting = 0

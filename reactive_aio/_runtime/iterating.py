@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextvars import copy_context
+from contextvars import ContextVar, copy_context
 from functools import partial
 from types import TracebackType
 from typing import Any, Final, NoReturn, Protocol, cast
@@ -25,9 +25,14 @@ from .host import FlowHost
 from .lifetime import Lifetime
 from .places import at_home
 from .snapshot import snapshot
+from .tree import DEEPEST
 
 AT_ONCE: Final = 64
 """Elements of a source that runs no code which are taken with one request."""
+
+
+_level: ContextVar[int] = ContextVar("reactive_aio.level", default=0)
+"""How many iterators read one another, each in a function or a source of a flow that the one before reads."""
 
 
 def nothing() -> Any:
@@ -103,6 +108,8 @@ class Steps(Held):
     """The value of `poll` at all other times."""
     _most: int = field(init=False)
     """The number of requested elements."""
+    _hops: bool = field(init=False)
+    """Whether each element waits for a turn, so that the stack stays flat where generators read one another."""
     held: list[object] = field(init=False, factory=new_list)
     """The iterator, while a task awaits an element of it."""
 
@@ -111,8 +118,11 @@ class Steps(Held):
         plan = Plan.of(at_home(flow))
         unseen = _unseen(plan)
         self._most = AT_ONCE if unseen else 1
-        self.driver = assemble(plan, self, FlowHost(self.lifetime), copy_context(), each=not unseen)
-        self._poll = self.driver.poll
+        context, level = copy_context(), _level.get()
+        context.run(_level.set, level + 1)
+        self._hops = level % DEEPEST == DEEPEST - 1
+        self.driver = assemble(plan, self, FlowHost(self.lifetime), context, each=not unseen)
+        self._poll = nothing if self._hops else self.driver.poll
 
     @property
     def clear(self) -> bool:
@@ -159,7 +169,7 @@ class Steps(Held):
     async def _arrival(self) -> None:
         """Wait for the next element or the end."""
         if not self._asked:
-            if not self._until:  # the first one, for which a turn is due already
+            if not self._until:  # the first one, for which a turn is due already, or each one waits for a turn
                 self._asked = True
                 self.poll = nothing
                 self.driver.request(self._most)
@@ -174,7 +184,8 @@ class Steps(Held):
             part = await self._waiter
         finally:
             self._waiter = None
-        self._until = budgets.clock() + part
+        if not self._hops:
+            self._until = budgets.clock() + part
 
     async def _turn(self) -> None:
         """Let the event loop have a turn."""

@@ -7,18 +7,41 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from threading import get_ident
 from typing import Final
 
 from attrs import define, field
 
+from .._core.guard import close_all, raise_all
 from .._core.notes import add_note
 from ..hooks import also_failed, drop_error
 from ..schedulers.base import Released
 
 NOTED: Final = 16
 """Notes of further failures that are kept."""
+
+
+class _Waking(threading.local):
+    """The calls that a thread is to make, while it makes some."""
+
+    calls: list[Callable[[], None]] | None = None
+
+
+_waking: Final = _Waking()
+
+
+def _wake(waiting: Iterable[Callable[[], None]]) -> None:
+    """Call those that wait for an end, one after another: a flow may be nested thousands deep, and each ends the next."""
+    if _waking.calls is not None:
+        _waking.calls.extend(waiting)
+        return
+    _waking.calls = [*waiting]
+    try:
+        failures = close_all(_waking.calls)  # which sees those that are added meanwhile
+    finally:
+        _waking.calls = None
+    raise_all(failures)
 
 
 @define(eq=False)
@@ -61,8 +84,8 @@ class Lifetime:
             if self._held:
                 return
             waiting, self._waiting = self._waiting, ()
-        for wake in waiting:
-            wake()
+        if waiting:
+            _wake(waiting)
 
     def _keep(self, join: Callable[[], None]) -> None:
         # Each joins the one before it and the waiter joins the last, so that one place is enough for any number.
