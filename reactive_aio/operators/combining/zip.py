@@ -34,7 +34,7 @@ class Zip(Pushed[T]):
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Begin with all flows."""
-        zipping = Zipping(inlet)
+        zipping = Zipping(inlet, len(self.flows))
         zipping.start(self.flows, self.ahead)
         return zipping
 
@@ -46,22 +46,28 @@ class Zipping(Gathering):
     Of flows that have ended and have nothing left the first in order decides how the whole ends, as in the builtin.
     """
 
+    lacking: int
+    """The number of flows without a kept element."""
+
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
         """Keep elements, and make tuples where there is one of each."""
-        inner.kept += items  # as `keep`, without its call
-        for each in self.inners:
-            if not each.kept:
-                return
+        kept = inner.kept
+        if not kept:
+            self.lacking -= 1
+        kept += items  # as `keep`, without its call
+        if self.lacking:
+            return
         if not self.idle:
             self.go()
-        elif len(inner.kept) == 1:
+        elif len(kept) == 1:
             self.work(self._one)
         else:
             self.work(self._pair)
 
     def on_end(self, inner: Inner) -> None:
-        """Check whether another tuple can come."""
-        self.go()
+        """End if it has no more elements. Else the end is looked for when they have been taken."""
+        if not inner.kept:
+            self.go()
 
     def step(self) -> bool:
         """Emit the possible tuples. End if one of the flows has no more elements."""
@@ -74,17 +80,20 @@ class Zipping(Gathering):
             elements: list[Any] = []
             for each in self.inners:
                 each.consumed += 1
-                elements.append(each.kept.popleft())
+                kept = each.kept
+                elements.append(kept.popleft())
+                if not kept:
+                    self.lacking += 1
             self.emit([tuple(elements)])
         self._look()
 
     def _pair(self) -> None:
         """Emit as many tuples as there may be."""
-        n = self.demand if self.inners else 0
-        for each in self.inners:
-            n = min(n, len(each.kept))
-        if n:
-            self.emit(list(zip(*[each.take(n) for each in self.inners], strict=True)))
+        if self.demand and self.inners and not self.lacking:
+            n = min(self.demand, *[len(each.kept) for each in self.inners])
+            taken = [each.take(n) for each in self.inners]
+            self.lacking = sum(not each.kept for each in self.inners)
+            self.emit(list(zip(*taken, strict=True)))
         self._look()
 
     def _look(self) -> None:
