@@ -76,16 +76,22 @@ class Zipping(Gathering):
 
     def _one(self) -> None:
         """Emit one tuple, since there is no more of one of the flows. Where flows suspend it is so for each."""
-        if self.demand:
+        due = not self.demand
+        if not due:
             elements: list[Any] = []
+            lacking = 0
             for each in self.inners:
-                each.consumed += 1
                 kept = each.kept
                 elements.append(kept.popleft())
+                each.consumed = consumed = each.consumed + 1
                 if not kept:
-                    self.lacking += 1
+                    lacking += 1
+                    due = due or each.ended
+                due = due or consumed >= each.limit
+            self.lacking = lacking
             self.emit([tuple(elements)])
-        self._look()
+        if due:
+            self._look()
 
     def _pair(self) -> None:
         """Emit as many tuples as there may be."""
