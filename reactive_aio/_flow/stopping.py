@@ -18,6 +18,7 @@ from attrs import define, evolve, field, frozen
 from .._core.containers import new_list, new_set
 from .._core.guard import FAILURES, as_failure
 from .._core.settling import settled
+from .._core.tasks import begin_task
 from .._fusion import Placed
 from .._plan import FlowLike, Inlet, Nodes, PublishOn, Pulled, Source
 from .._plan.capabilities import LOOP
@@ -53,7 +54,7 @@ async def run_until(
     watch = Watch(condition, stop, limit, grace)
     try:
         async with limit:
-            watching = asyncio.create_task(watch.run())
+            watching = begin_task(watch.run())
             try:
                 await end(told(flow, stop))
             finally:

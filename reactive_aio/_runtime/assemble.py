@@ -13,6 +13,7 @@ from attrs import define, field
 
 from .._core.budgets import Budget
 from .._core.guard import FAILURES, Failed
+from .._core.tasks import begin_task
 from .._fusion import Placed, RegionRun
 from .._plan import Awaited, FlowLike, Gauge, Plan, Pulled, Pushed, Receiver, Region, TasksSnapshot
 from ..operators.sourcing.error import Error
@@ -82,7 +83,7 @@ class RegionHost:
     def start(self, coroutine: Coroutine[Any, Any, U], context: Context | None = None) -> asyncio.Task[U]:
         """Run a coroutine in a task of the subscription."""
         release = self.hold()
-        task = self.loop.create_task(coroutine, context=context or self.context.copy())
+        task = begin_task(coroutine, context or self.context.copy(), self.loop)
         held = begun(self.loop)
         held.add(task)
 

@@ -13,6 +13,7 @@ from typing import Any, cast
 from attrs import define, field, frozen
 
 from .._core.guard import FAILURES, as_failure
+from .._core.tasks import begin_task
 from .._flow.flow import Flow
 from ..operators._fluent import check_count, check_flow, check_seconds
 from ._sockets import ended
@@ -167,9 +168,9 @@ class _Running:
     feeding: asyncio.Task[None] | None = field(init=False, default=None)
 
     def __attrs_post_init__(self) -> None:
-        self.listening = asyncio.create_task(self._listen())
+        self.listening = begin_task(self._listen())
         if self.program.stdin is not None:
-            self.feeding = asyncio.create_task(self._feed(self.program.stdin))
+            self.feeding = begin_task(self._feed(self.program.stdin))
 
     async def fetch(self, _: int) -> Sequence[bytes]:
         """Read one chunk. After the last one, check how the process has ended."""

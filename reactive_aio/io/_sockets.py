@@ -17,6 +17,7 @@ from attrs import define, frozen
 from .._bytes import split_lines
 from .._core.guard import FAILURES
 from .._core.settling import settled
+from .._core.tasks import begin_task
 from .._flow.flow import Flow
 from ..hooks import drop_error
 from ..operators._fluent import check_function
@@ -202,7 +203,7 @@ async def _serving(listener: Listener[Any], handler: Callable[[Peer], Awaitable[
         except FAILURES as error:
             drop_error(error)
 
-    serving = asyncio.create_task(listener.serve(handle))
+    serving = begin_task(listener.serve(handle))
     try:
         yield
     finally:

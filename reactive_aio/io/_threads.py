@@ -9,6 +9,7 @@ from typing import TypeVar
 from anyio import CapacityLimiter, to_thread
 
 from .._core.settling import settled
+from .._core.tasks import begin_task
 
 R = TypeVar("R")
 
@@ -18,7 +19,7 @@ async def in_thread(fn: Callable[[], R], limiter: CapacityLimiter | None) -> R:
 
     A file must not be closed while a thread uses it.
     """
-    calling = asyncio.create_task(to_thread.run_sync(fn, limiter=limiter))
+    calling = begin_task(to_thread.run_sync(fn, limiter=limiter))
     try:
         return await asyncio.shield(calling)
     except asyncio.CancelledError:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from .._core.redacting import redacted
+from .._core.tasks import begin_task
 from .._flow.flow import Flow
 from ..operators._fluent import check_count
 from ._connection import Connection
@@ -68,7 +68,7 @@ async def connect(
                 raise DisconnectedError("the service has gone") from error
 
         connection = Connection(put, offers or {}, max_streams, takes)
-        hearing = asyncio.create_task(heard(connection, socket))
+        hearing = begin_task(heard(connection, socket))
         try:
             yield connection
         finally:

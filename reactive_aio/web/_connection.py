@@ -14,6 +14,7 @@ from attrs import define, field, frozen
 from .._core.containers import new_deque, new_dict
 from .._core.guard import FAILURES
 from .._core.settling import settled
+from .._core.tasks import begin_task
 from .._flow.flow import Flow
 from ..errors import ProtocolViolation
 from ..hooks import drop_error
@@ -234,7 +235,7 @@ class Connection:
         refused = self._refused(frame)
         if refused:
             serving.stop(refused)
-        serving.task = asyncio.create_task(self._serve(frame, serving))
+        serving.task = begin_task(self._serve(frame, serving))
 
     def _refused(self, frame: Frame) -> str:
         """Return why a subscription is refused, if it is."""

@@ -12,6 +12,7 @@ from attrs import define, field
 
 from .._core.missing import NOTHING
 from .._core.settling import settled
+from .._core.tasks import begin_task
 from .._flow.rows import readily
 
 Scope = Mapping[str, object]
@@ -54,8 +55,8 @@ class Delivery:
     async def run(self, body: Body, receive: Receive) -> None:
         """Send the body. Return when everything has been closed, also after a cancel."""
         self._sent = asyncio.get_running_loop().time()
-        sending = asyncio.create_task(self._all(body))
-        gone = asyncio.create_task(disconnected(receive))
+        sending = begin_task(self._all(body))
+        gone = begin_task(disconnected(receive))
         try:
             while not sending.done() and not gone.done() and not self._stalled:
                 await asyncio.wait((sending, gone), timeout=self._patience, return_when=asyncio.FIRST_COMPLETED)

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from .._core.tasks import begin_task
 from .._flow.flow import Flow
 from .._fusion import label
 from ..operators._fluent import check_count, check_function, check_seconds
@@ -107,9 +108,9 @@ class StreamSocket:
                 raise ClientDisconnectedError("the client has gone") from error
 
         connection = Connection(put, self._offers, self._max_streams, self._takes)
-        hearing = asyncio.create_task(heard(connection, receive))
-        beside = asyncio.create_task(self._beside(connection))
-        closed = asyncio.create_task(connection.wait_closed())
+        hearing = begin_task(heard(connection, receive))
+        beside = begin_task(self._beside(connection))
+        closed = begin_task(connection.wait_closed())
         tasks = (hearing, beside, closed)
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -6,7 +6,6 @@ import asyncio
 import gc
 import traceback
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import Any
 
 import pytest

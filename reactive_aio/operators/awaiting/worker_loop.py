@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from attrs import define, field
 
 from ..._core.containers import new_deque
+from ..._core.tasks import begin_task
 from ...hooks import drop_error
 from ...spec import UNBOUNDED
 
@@ -145,7 +146,7 @@ class Side:
 
     def start(self, coroutine: Coroutine[Any, Any, U], context: Context | None = None) -> asyncio.Task[U]:
         """Run a coroutine on the loop. The machine keeps the task."""
-        return self.loop.create_task(coroutine, context=context or self.context.copy())
+        return begin_task(coroutine, context or self.context.copy(), self.loop)
 
     def cleanup_failed(self, error: BaseException) -> None:
         """Report it to the hook: the worker has no end that could raise it."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import define, evolve, field
 
 from ..._core.containers import new_deque, new_list, new_set
+from ..._core.tasks import begin_task
 from ..._remote.frames import STOP, Frame
 from ...errors import SchedulerClosedError, WorkerDiedError
 from ...schedulers._channels import report
@@ -80,7 +81,7 @@ class ResidentRegion:
     def begin(self) -> None:
         """Prepare the job. Tasks start when there is a chunk."""
         self._job.start()
-        self._task = self.loop.create_task(self._live())
+        self._task = begin_task(self._live(), loop=self.loop)
 
     def _computation(self, address: Address) -> Computation:
         """Return an empty RDD, on a thread. Its partitions are the tasks, and as many again to replace silent ones."""

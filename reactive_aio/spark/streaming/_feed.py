@@ -17,6 +17,7 @@ from attrs import define, field
 
 from ..._core.guard import FAILURES, as_failure, brief, is_closed_with
 from ..._core.notes import set_cause
+from ..._core.tasks import begin_task
 from ..._remote.handshake import Guard
 from ...errors import SparkJobError
 from ...hooks import also_failed, drop_error
@@ -255,7 +256,7 @@ class Feed:
         self._backlog = Backlog(self._columns.table, offset)
         self._admitted = offset
         self._complete, self.error = False, None
-        self._pump = asyncio.create_task(self._run(flow))
+        self._pump = begin_task(self._run(flow))
 
     def _flow_from(self, offset: int) -> Flow[Any]:
         if not callable(self._source):

@@ -1,0 +1,32 @@
+"""Tasks that take their first step in a turn of the event loop, also where the loop has an eager task factory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from contextvars import Context
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def begin_task(
+    coroutine: Coroutine[Any, Any, T],
+    context: Context | None = None,
+    loop: asyncio.AbstractEventLoop | None = None,
+) -> asyncio.Task[T]:
+    """Run a coroutine in a task. It never begins inside this call.
+
+    An eager task factory takes the first step at once. Then the coroutine would run before its caller knows of the task.
+    """
+    loop = loop or asyncio.get_running_loop()
+    if loop.get_task_factory() is None:
+        return loop.create_task(coroutine, context=context)
+    task = loop.create_task(_in_a_turn(coroutine), context=context)
+    task.add_done_callback(lambda _: coroutine.close())  # if it has not begun: else Python warns of that
+    return task
+
+
+async def _in_a_turn(coroutine: Coroutine[Any, Any, T]) -> T:
+    await asyncio.sleep(0)
+    return await coroutine
