@@ -24,6 +24,7 @@ from typing import Any, Protocol, TypeVar, cast
 from .._core.budgets import Budget
 from .._core.guard import FAILURES
 from .._core.identity import run_as
+from .._core.tasks import begin_task
 from .._fusion import BARE
 from .awaited import AwaitedInput
 from .host import FlowHost
@@ -114,7 +115,7 @@ class Owner:
         if self.task is None:
             loop = self._source.loop
             self.context = self.context.copy()
-            self.task = loop.create_task(self._steps(reader), context=self.context)
+            self.task = begin_task(self._steps(reader), self.context, loop)
             self._budget.begun.add(self.task)
             self.task.add_done_callback(reader.left, context=reader.context)
         elif self.waits:
@@ -138,8 +139,6 @@ class Owner:
 
     async def _steps(self, reader: Reader) -> None:
         source, pace = self._source, self._source.pace
-        if self.task is None:  # as `begin_task`, without a call: a loop with an eager task factory is inside of `call`
-            await asyncio.sleep(0)
         try:
             while True:
                 if pace.awaiting is not None:
