@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
 
-from reactive_aio import SourceCancelledError, hooks
+from reactive_aio import Flow, SourceCancelledError, TaskCancelledError, hooks
+from tests.subscribers import idle
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,3 +56,67 @@ async def test_an_exception_of_a_hook_is_reported_and_not_raised(error: BaseExce
     first, second = reported
     assert error is first
     assert error is (second.__cause__ if isinstance(second, SourceCancelledError) else second)
+
+
+# -- a loop that ends cancels its tasks, those of flows too
+
+
+async def one_and_no_more() -> AsyncIterator[int]:
+    yield 1
+    await asyncio.Event().wait()
+
+
+def source() -> Flow[int]:
+    return Flow.from_async_iterable(one_and_no_more)
+
+
+async def never(item: int) -> bool:
+    return await asyncio.Event().wait()
+
+
+async def emit_no_more(emit: Callable[[int], Awaitable[None]]) -> None:
+    await emit(1)
+    await asyncio.Event().wait()
+
+
+AT_WORK: dict[str, Callable[[], Flow[Any]]] = {
+    "source": source,
+    "create": lambda: Flow.create(emit_no_more),
+    "map_async": lambda: source().map_async(never),
+    "filter_when": lambda: source().filter_when(never),
+    "flat_map": lambda: source().flat_map(lambda _: source()),
+    "concat_map": lambda: source().concat_map(lambda _: source()),
+    "switch_map": lambda: source().switch_map(lambda _: source()),
+    "merge": lambda: source().merge(source()),
+    "zip": lambda: source().zip(source()),
+    "group_by": lambda: source().group_by(abs).flat_map(lambda group: group.map_async(never)),
+    "window": lambda: source().window(2).flat_map(lambda window: window),
+    "share": lambda: source().share(),
+    "retry": lambda: source().retry_if(lambda error, attempt: True),
+    "on_error_resume_next": lambda: source().on_error_resume_next(Flow.of(1)),
+}
+
+
+@pytest.mark.parametrize("flow", AT_WORK.values(), ids=AT_WORK)
+def test_a_loop_that_ends_while_a_flow_is_at_work_reports_nothing(flow: Callable[[], Flow[Any]]) -> None:
+    reported: list[object] = []
+
+    async def leave() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+        tasks = {asyncio.ensure_future(flow().count())}
+        await idle()
+        assert not any(task.done() for task in tasks)
+
+    asyncio.run(leave())
+    assert reported == []
+
+
+async def test_the_cancel_of_a_task_by_others_is_for_a_hook_of_ones_own_only() -> None:
+    reported: list[object] = []
+    dropped: list[BaseException] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+    error = TaskCancelledError("cancelled by somebody else")
+    hooks.drop_error(error)
+    with hooks.using(on_error_dropped=dropped.append):
+        hooks.drop_error(error)
+    assert ([], [error]) == (reported, dropped)

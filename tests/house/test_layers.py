@@ -18,7 +18,7 @@ STAGES = PLAN | {"schedulers"}
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "_core": {"errors"},
-    "hooks": {"_core"},
+    "hooks": {"_core", "errors"},
     "spec": {"_core", "errors"},
     "_fusion": BASE,
     "_plan": BASE | {"_fusion"},

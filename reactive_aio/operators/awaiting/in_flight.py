@@ -13,7 +13,7 @@ from attrs import define, field
 from ..._arbiter import Gathering, Inner
 from ..._core import budgets
 from ..._core.containers import new_dict, new_list
-from ..._core.guard import FAILURES, as_of_a_generator, is_closed_with
+from ..._core.guard import FAILURES, as_of_a_generator, cancelled_from_outside, is_closed_with
 from ..._core.notes import add_note
 from ..._fusion import label
 from ..._plan.nodes import FlowLike
@@ -201,6 +201,8 @@ class InFlight(Gathering):
 
     def _broke_off(self, error: BaseException, ticket: Ticket | None, awaitable: Any) -> None:
         """Handle an exception that ended a worker, perhaps in the middle of an element."""
+        if isinstance(error, asyncio.CancelledError) and not self._stopped and _cancelling()():
+            error = cancelled_from_outside(error, f"the task of {self.inlet.where}")
         if ticket is None:
             self._fail(error, None)
         elif self._stopped and isinstance(error, asyncio.CancelledError):
