@@ -148,7 +148,7 @@ class Direct(Held, ABC):
         try:
             for other in others:
                 also_failed(first, other)
-            self.hold(first)
+            self.error = first
         finally:
             del first, others, failures  # a traceback leads back to here
 

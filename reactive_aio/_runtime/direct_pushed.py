@@ -96,8 +96,8 @@ class DirectPushed(Direct, Taker):
         if not self.closed:
             for error in self.context.run(self.close):
                 drop_error(error)
-        elif self.error is not None:
-            drop_error(self.error)
+        elif (failure := self.as_it_came()) is not None:
+            drop_error(failure)
         elif self.value is not MISSING:
             discard(self.value if gathered else [self.value])
 
@@ -202,6 +202,11 @@ class DirectPushed(Direct, Taker):
         self._input.used_up()
 
     # -- the end
+
+    def _signal(self, failures: list[BaseException]) -> None:
+        super()._signal(failures)
+        if self.error is not None:
+            self.hold(self.error)  # as it comes: the readers of other groups may raise it before this one
 
     def close(self) -> list[BaseException]:
         """Let go of all, and wake the task that awaits the end."""
