@@ -97,8 +97,8 @@ LIMITS: Final = """\
   comes back. Most likely the processor has to get used to the function again after varied code. Longer chunks make it rarer.
 - **Elements to processes.** The parent pays for chunks: 70 to 80 us for each, in some 240 calls of Python and C. So quick functions get large chunks.
   By default up to 4,096 elements are outstanding. With two workers that is four chunks of 1,024. The loop by hand sends lists of 256, four at a
-  time. A flow with `prefetch=1024` has the same number under way, and takes 2.5 times as long. An array of a mebibyte is a chunk by itself. A copy
-  of it takes 40 to 60 us in either program. The calls of the chunk take as long again. They run slowly, because the copy has pushed their code and
+  time, so 1,024 elements are outstanding there. A flow with `prefetch=1024` has as many, and takes 2.5 times as long. An array of 1 MiB travels in a
+  chunk of its own. To copy it takes 40 to 60 us in either program. The calls of the chunk take as long again. They run slowly, because the copy has pushed their code and
   data out of the processor's caches.
 - **Arrays of numpy.** A flow lets go of an array as soon as the next stage has made another one. When all are free, glibc gives the memory back to
   the system, and the next array is made of new pages, which the system clears first. The loop by hand still holds its last two arrays at that

@@ -206,7 +206,8 @@ class DirectPushed(Direct, Taker):
     def _signal(self, failures: list[BaseException]) -> None:
         super()._signal(failures)
         if self.error is not None:
-            self.hold(self.error)  # as it comes: the readers of other groups may raise it before this one
+            # Readers of other groups may raise the same failure first, and each raise adds to its traceback.
+            self.hold(self.error)
 
     def close(self) -> list[BaseException]:
         """Let go of all, and wake the task that awaits the end."""

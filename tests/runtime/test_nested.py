@@ -1,4 +1,4 @@
-"""Flows that are nested hundreds deep: a flow that is defined by itself, such as one of pages, ends as any other.
+"""Flows that are nested hundreds deep end as any other flow. An example is a page of results, followed by the next page.
 
 A signal passes a few levels on one stack, and then waits for a turn. So neither elements, ends, failures nor cancels, nor the
 cleanup of all levels, come to the interpreter's limit of recursion, which would leave the flow without an end.

@@ -201,6 +201,7 @@ class InFlight(Gathering):
 
     def _broke_off(self, error: BaseException, ticket: Ticket | None, awaitable: Any) -> None:
         """Handle an exception that ended a worker, perhaps in the middle of an element."""
+        # A CancelledError that the function itself raises stays as it is: a region in a worker raises it.
         if isinstance(error, asyncio.CancelledError) and not self._stopped and _cancelling()():
             error = cancelled_from_outside(error, f"the task of {self.inlet.where}")
         if ticket is None:
