@@ -80,8 +80,11 @@ class Coordinator(Drain):
         """Pass on the given elements of a source, and its end, unless it has been cancelled by then."""
         inner = self._inner = self._given
         if isinstance(items, Failed):
-            inner.error = items.take()
-        elif items:
+            self._inner = None
+            self.arbiter.ended()
+            self._source_failed(items)
+            return
+        if items:
             self.on_chunk(inner, items)
         if self._inner is inner:
             self.on_end(inner)
@@ -115,6 +118,10 @@ class Coordinator(Drain):
     @abstractmethod
     def on_source_complete(self) -> None:
         """Decide what follows a source that completed: `advance` or `complete`."""
+
+    def _source_failed(self, failed: Failed) -> None:
+        """Decide what follows given elements that failed. Who takes the failure sees it."""
+        self.on_source_error(failed.take())
 
     def on_source_error(self, error: BaseException) -> None:
         """Decide what follows a source that failed: `advance` or, as here, `fail`."""

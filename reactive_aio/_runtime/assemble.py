@@ -29,7 +29,7 @@ from .host import FlowHost, begun
 from .inputs import LONGEST_CHUNK, Input, PulledInput, PushedInput
 from .iterator_subscription import IteratorSubscription
 from .lifetime import Lifetime
-from .on_the_spot import is_one_for_one, run_on_the_spot
+from .on_the_spot import Spot, is_one_for_one
 from .places import HERE, PREFETCH, Held, at_home, attach, here, placed_at
 from .tree import View
 from .turns import Company
@@ -52,6 +52,9 @@ class RegionHost:
     """The plan of the last inner flow: it is mostly the same one that is subscribed to again."""
     _home: Scheduler = field(init=False)
     """The place of that flow."""
+    _spotted: FlowLike | None = field(init=False, default=None)
+    _spot: Spot = field(init=False)
+    """The last flow that was run on the spot: mostly the same one is run again."""
     _passed_on: PassedOn = field(init=False, factory=PassedOn)
     """The latest given elements, to which nothing has subscribed."""
 
@@ -123,8 +126,9 @@ class RegionHost:
                 view.inner = read
                 read.begin(at_once=at_once)
                 return
-            if (items := self._given_by(flow)) is not None:
-                given = _view(self.driver).inner = Given((self.driver, receiver), items)
+            if self._is_at_hand(flow):
+                source: Any = flow.__nodes__.source.operator
+                given = _view(self.driver).inner = Given((self.driver, receiver), source.iterate())
                 given.begin(receiver, at_once=at_once)
                 return
         if flow is not self._flow:
@@ -162,21 +166,26 @@ class RegionHost:
         given = flow.__given__
         if given is not None and len(given) <= most and (id(flow) not in self._given or self._belonging.is_here()):
             made: list[Any] | Failed | None = list(given)
-        elif (items := self._given_by(flow)) is None:
-            return None
+        elif flow is self._spotted:
+            made = self._spot.made(most, self.driver.context)
+        elif self._is_at_hand(flow):
+            made = self._made_of(flow, most)
         else:
-            made = self._made_of(flow, items, most)
+            return None
         view = self.driver.view
         if view is not None and made is not None:
             view.inner = self._passed_on
             self._passed_on.delivered = 0 if isinstance(made, Failed) else len(made)
         return made
 
-    def _made_of(self, flow: FlowLike, items: Iterator[Any], most: int) -> list[Any] | Failed | None:
-        count, nodes = length_hint(items), flow.__nodes__
-        if count > most or (count > 1 and nodes.steps):
-            return None
-        return run_on_the_spot(nodes, items, self.context) if nodes.steps else list(items)
+    def _made_of(self, flow: FlowLike, most: int) -> list[Any] | Failed | None:
+        nodes = flow.__nodes__
+        if nodes.steps:
+            self._spotted, self._spot = flow, Spot.of(nodes)
+            return self._spot.made(most, self.driver.context)
+        source: Any = nodes.source.operator
+        items: Iterator[Any] = source.iterate()
+        return list(items) if length_hint(items) <= most else None
 
     def _is_here(self, flow: FlowLike) -> bool:
         """Return whether a flow that was given to the combinator, rather than made by its function, belongs to this loop."""
@@ -189,17 +198,12 @@ class RegionHost:
             return None
         return source if id(flow) not in self._given or self._belonging.is_here() else None
 
-    def _given_by(self, flow: FlowLike) -> Iterator[Any] | None:
-        """Return the elements of a flow of given elements here, with at most stateless stages. None for others."""
+    def _is_at_hand(self, flow: FlowLike) -> bool:
+        """Return whether a flow is one of given elements here, with at most stateless stages."""
         nodes = flow.__nodes__
-        source = nodes.source.operator
-        if not source.at_hand or not self._is_here(flow):
-            return None
-        if nodes.steps and not is_one_for_one(tuple([type(step.operator) for step in nodes.steps])):
-            return None
-        pulled: Any = source
-        items: Iterator[Any] = pulled.iterate()
-        return items
+        if not nodes.source.operator.at_hand or not self._is_here(flow):
+            return False
+        return not nodes.steps or is_one_for_one(tuple([type(step.operator) for step in nodes.steps]))
 
 
 @define(eq=False)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
 from contextvars import Context
 from functools import lru_cache
 from math import inf
+from operator import length_hint
 from typing import Any
 
-from .._core.guard import Failed, as_failure, as_of_a_generator, guarded
+from attrs import define
+
+from .._core.guard import FAILURES, Failed, as_failure, as_of_a_generator
 from .._fusion import RegionRun, Stage
 from .._fusion.fuse import DEEPEST
 from .._fusion.shape import shape_of
-from .._plan import Nodes
+from .._plan import Nodes, Pulled
 
 
 @lru_cache(maxsize=512)
@@ -26,20 +29,52 @@ def is_one_for_one(kinds: tuple[Any, ...]) -> bool:
     return not speaks and all(kind.transform is stage.transform for kind in kinds)
 
 
-def run_on_the_spot(nodes: Nodes, items: Iterator[Any], context: Context) -> list[Any] | Failed:
-    """Return what the stages make of one element, or their failure, in a context of the flow's own.
+@define(eq=False)
+class Unlocated(Failed):
+    """A failure that gets its note when it is taken: a retry lets go of most failures before anybody sees them."""
 
-    Each function is called once, and a call can't be interrupted: so there is no turn that could end in the middle.
-    """
-    stages: Any = nodes.steps  # as `is_one_for_one` has said
-    run = RegionRun(stages, nodes.source, counted=True)
-    gather = run.gather(inf)
-    assert gather is not None
-    run.total = 1
-    made: list[Any] = []
-    outcome = guarded(context, gather[0], items, run.pace, made, 1, *gather[1])
-    if not isinstance(outcome, Failed):
+    _run: RegionRun
+
+    def take(self) -> BaseException:
+        """Add the note, return the exception, and let go of it."""
+        error = super().take()
+        self._run.locate(error)
+        return error
+
+
+@define(eq=False)
+class Spot:
+    """A flow of one given element, run as often as it is read. Its stages keep no state, so one run does for all."""
+
+    _source: Pulled[Any]
+    _run: RegionRun
+
+    @classmethod
+    def of(cls, nodes: Nodes) -> Spot:
+        """Return that of a flow whose stages are `is_one_for_one`."""
+        stages: Any = nodes.steps
+        source: Any = nodes.source
+        run = RegionRun(stages, source, counted=True)
+        run.total = 1
+        return cls(source.operator, run)
+
+    def made(self, most: int, context: Context) -> list[Any] | Failed | None:
+        """Return what the stages make of the element, or their failure; in a context of its own. None for several elements.
+
+        Each function is called once, and a call can't be interrupted: so there is no turn that could end in the middle.
+        """
+        items, run = self._source.iterate(), self._run
+        if length_hint(items) > min(most, 1):
+            return None
+        gather = run.gather(inf)
+        assert gather is not None
+        made: list[Any] = []
+        try:
+            context.copy().run(gather[0], items, run.pace, made, 1, *gather[1])
+        except (asyncio.CancelledError, StopIteration) as error:  # another failure stands for it
+            failure = as_of_a_generator(error)
+            run.locate(failure)
+            return Failed(as_failure(failure))
+        except FAILURES as error:
+            return Unlocated(error, run)
         return made
-    failure = as_of_a_generator(outcome.take())
-    run.locate(failure)
-    return Failed(as_failure(failure))

@@ -13,6 +13,7 @@ from reactive_aio import Flow
 from reactive_aio._fusion import Stage
 from reactive_aio._runtime import assemble
 from reactive_aio._runtime.driver import RegionDriver
+from reactive_aio.errors import SourceCancelledError
 from tests.registry import AnyFlow
 
 TURNS = 3
@@ -90,6 +91,38 @@ async def test_retry_tries_again_until_there_is_an_element(regions: list[str]) -
 
     assert [7] * 3 == tries
     assert 1 >= sum(source.startswith("of(7)") for source in regions)
+
+
+async def test_the_failure_that_retry_gives_up_with_has_the_notes_of_its_attempt() -> None:
+    failures = iter([LookupError("first"), LookupError("second"), LookupError("third")])
+
+    def failing(_: object) -> object:
+        raise next(failures)
+
+    with pytest.raises(LookupError, match="third") as caught:
+        await Flow.of(7).map(str).map(failing).retry(2).to_list()
+
+    located, given_up = caught.value.__notes__
+    assert "in map(failing), chained" == located.partition(" at ")[0]
+    assert ", on element #0 of of(7), chained" in located
+    assert given_up.startswith("given up after 2 retries: ")
+
+
+@pytest.mark.parametrize(
+    ("raised", "arrives"), [(StopIteration(), RuntimeError), (asyncio.CancelledError(), SourceCancelledError)]
+)
+async def test_another_failure_stands_for_one_that_means_something_to_python(
+    raised: BaseException, arrives: type[BaseException]
+) -> None:
+    def failing(_: object) -> object:
+        raise raised
+
+    with pytest.raises(arrives) as caught:
+        await Flow.of(7).map(failing).retry(1, errors=arrives).to_list()
+
+    located, given_up = caught.value.__notes__
+    assert "in map(failing), chained" == located.partition(" at ")[0]
+    assert given_up.startswith("given up after 1 retries: ")
 
 
 async def test_each_has_a_context_of_its_own() -> None:

@@ -57,7 +57,7 @@ class Attempts(Waiting):
     """The next one, without its share of chance."""
     _last: list[Any] = field(init=False, factory=new_list)
     """The last element of all attempts, where it is needed to go on from it."""
-    _failure: BaseException | None = field(init=False, default=None)
+    _failure: Failed | None = field(init=False, default=None)
     """The failure of the attempt before, until the next one gives a signal."""
 
     def __attrs_post_init__(self) -> None:
@@ -85,30 +85,36 @@ class Attempts(Waiting):
 
     def on_source_error(self, error: BaseException) -> None:
         """Wait for the next attempt, or give up with this failure."""
-        policy = self.given.policy
+        self._source_failed(Failed(error))
+
+    def _source_failed(self, failed: Failed) -> None:
+        """Wait for the next attempt, or give up with this failure. Only then it is taken."""
+        error, policy = failed.error, self.given.policy
         before, self._failure = self._failure, None
         if isinstance(error, SourceConsumedError):  # it would be the same each time
             if before is not None:
-                set_context(error, before)
-            self.fail(error)
+                set_context(error, before.take())
+            self.fail(failed.take())
         elif not isinstance(error, self.given.errors):
-            self.fail(error)
+            self.fail(failed.take())
         elif self._retries == policy.max_retries:
+            failed.take()
             if self._retries:
                 add_note(error, f"given up after {self._retries} retries: {self.inlet.where}")
             self.fail(error)
         else:
             self._retries += 1
-            self._failure = error
-            delay, self._delay = self._delay, policy.after(self._delay)
-            if delay:
-                self._wait(delay)
+            self._failure = failed
+            if self._delay:
+                self._wait()
             else:
                 self.on_time()
 
-    def _wait(self, delay: float) -> None:
+    def _wait(self) -> None:
+        policy, delay = self.given.policy, self._delay
+        self._delay = policy.after(delay)
         # Guarded, because a generator of random numbers may be of a class of the user's.
-        spread = guarded(self.inlet.context, self.given.policy.spread, delay)
+        spread = guarded(self.inlet.context, policy.spread, delay)
         if isinstance(spread, Failed):
             self.fail(spread.error)
         else:
