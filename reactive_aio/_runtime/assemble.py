@@ -127,8 +127,8 @@ class RegionHost:
                 read.begin(at_once=at_once)
                 return
             if self._is_at_hand(flow):
-                source: Any = flow.__nodes__.source.operator
-                given = _view(self.driver).inner = Given((self.driver, receiver), source.iterate())
+                at_hand: Any = flow.__nodes__.source.operator
+                given = _view(self.driver).inner = Given((self.driver, receiver), at_hand.iterate())
                 given.begin(receiver, at_once=at_once)
                 return
         if flow is not self._flow:
