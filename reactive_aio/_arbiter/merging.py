@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
+from typing import Any, Final
 
 from attrs import define, field
 
 from .._core.containers import new_deque, new_list
+from ..hooks import discard
 from ..spec import UNBOUNDED
 from .gathering import Gathering
 from .inner import Inner
+
+SEVERAL: Final = 4
+"""From how many flows on it pays to pass on together what arrives in one turn of the event loop."""
+
+FEW: Final = 8
+"""Lists of more elements are passed on as they are."""
 
 
 @define(eq=False)
 class Merging(Gathering):
     """Emits elements that arrive while there is demand. Else it keeps them, and later emits from each flow in turn.
+
+    Under unbounded demand, what several flows emit in one turn of the event loop is one list: so the region behind works once a turn.
 
     Invariant, whenever no method is on the stack: there is no demand, or nothing is kept, or a turn is due.
     """
@@ -23,6 +32,8 @@ class Merging(Gathering):
     delay_errors: bool = False
     ready: deque[Inner] = field(init=False, factory=new_deque)  # bounded by the flows in the table
     """The flows that have elements kept here, each once. The first has its turn next."""
+    _together: list[Any] = field(init=False, factory=new_list)  # bounded by the prefetch of the flows
+    """Elements that have arrived in this turn of the event loop, and are passed on at its end."""
     _errors: list[BaseException] = field(init=False, factory=new_list)  # bounded by the flows that have failed
     """The failures that wait for the end."""
 
@@ -30,19 +41,26 @@ class Merging(Gathering):
         """Cancel all, and report what waits for the end."""
         self.ready.clear()
         super().cancel()
+        together, self._together = self._together, []
+        if together:
+            discard(together)
         errors, self._errors = self._errors, []
         for error in errors:
             self.inlet.dropped(error)
 
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
         """Pass elements on as whole lists if there is demand and none wait. Else keep them."""
-        demand, count = self.demand, len(items)
+        demand, count, together = self.demand, len(items), self._together
         if demand >= count and not self.ready and not self.busy:
             inner.consumed += count
-            if demand == UNBOUNDED:  # as `emit`, without a call: where flows suspend, each element comes by here
+            if demand != UNBOUNDED:
+                self.emit(items)
+            elif not together and (count > FEW or len(self.inners) < SEVERAL):
                 self.inlet.on_chunk(items)
             else:
-                self.emit(items)
+                if not together:
+                    self.next_turn(self._pass_on)
+                together += items
             if inner.consumed >= inner.limit:
                 self.feed(inner)
             return
@@ -50,10 +68,19 @@ class Merging(Gathering):
             self.ready.append(inner)
         super().on_chunk(inner, items)
 
+    def _pass_on(self, _: None) -> None:
+        if self._together:
+            together, self._together = self._together, []
+            self.inlet.on_chunk(together)
+
     def step(self) -> bool:
         """Emit kept elements of the next flow, as far as there is demand."""
         if not self.ready or not self.demand:
             return False
+        if self._together:
+            self._pass_on(None)
+            if self.over:
+                return False
         inner = self.ready.popleft()
         items = inner.take(self.demand)
         if inner.kept:
@@ -72,7 +99,14 @@ class Merging(Gathering):
             inner.take_error()
         super().on_spent(inner)
         if not self.inners and not self.over:
+            if self._together:
+                self._pass_on(None)
             self._finish()
+
+    def fail(self, error: BaseException) -> None:
+        """Fail the whole, after the elements that have arrived."""
+        self._pass_on(None)
+        super().fail(error)
 
     def _finish(self) -> None:
         errors, self._errors = self._errors, []

@@ -148,6 +148,29 @@ class AwaitedInput:
         listed.clear()
         return taken
 
+    def resumed(self) -> list[Any] | None:
+        """Go on after a wait in the middle of a list. Return the elements up to the next wait; None if none follows at once.
+
+        So iterators that suspend for each element need no `listed`, which looks at the clock.
+        """
+        reading, listed = self.reading, self._listed
+        if not self._lists or listed is None or reading is None:
+            return None
+        try:
+            it = next(reading)
+        except StopIteration:
+            self._over()
+            return None
+        if reading.gi_yieldfrom is None:
+            self._lists = 0
+            if it is not LISTED:
+                listed.append(it)
+            return None
+        self.pace.awaiting = BARE if it is None else (it,)
+        taken = listed.copy()
+        listed.clear()
+        return taken
+
     def stretch(self) -> Iterator[Any] | None:
         """Return what reads the iterator, unless that waits for something."""
         if self.ended or self.pace.awaiting is not None:

@@ -193,13 +193,23 @@ class IteratorSubscription:
     @coroutine
     def read_on(self) -> Generator[Any, None, None]:
         """Await the iterator's wait, and read on, as long as it suspends."""
-        pace = self._source.pace
+        source, pace = self._source, self._source.pace
         while pace.awaiting is not None:
             awaiting, pace.awaiting = pace.awaiting, None
             yield awaiting[0]
-            if self.closed or not self.demand or self._source.interrupted:
+            if self.closed or not self.demand or source.interrupted:
                 return
-            self.work_here()
+            items = source.resumed()
+            if items is None:
+                self.work_here()
+            elif items:  # as `work_here`, without a call: a source that suspends for each element comes by here
+                self.delivered += len(items)
+                if self.demand != UNBOUNDED:
+                    self.demand -= len(items)
+                try:
+                    self._receiver.on_chunk(items)
+                except FAILURES as error:
+                    self.caught(error)
 
     def break_off(self) -> None:
         """Nothing: there is no pass."""
