@@ -233,7 +233,7 @@ BY_HAND: dict[str, tuple[int, str]] = {
     ),
     "_arbiter/merging.py": (1, "the same"),
     "_runtime/iterator_subscription.py": (
-        1,
+        2,
         "each list of an iterator comes through, and where it suspends that is each element",
     ),
     "_runtime/driver.py": (2, "each request comes through, and a call would cost more than the sum"),
