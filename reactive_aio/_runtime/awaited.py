@@ -56,8 +56,8 @@ class AwaitedInput:
     """The input of a region whose source is an async iterator, opened at the first demand."""
 
     __slots__ = (
-        "_answering", "_answers", "_budget", "_cleanup", "_listed", "_lists", "_most", "_source", "_told", "_where",
-        "closing", "ended", "error", "interrupted", "left", "loop", "pace", "reading",
+        "_answering", "_answers", "_budget", "_listed", "_lists", "_most", "_source", "_told", "_where",
+        "cleanup", "closing", "ended", "error", "interrupted", "left", "loop", "pace", "reading",
     )  # fmt: skip
 
     idle = False
@@ -71,7 +71,7 @@ class AwaitedInput:
         self._budget = budget
         self.reading: Reading | None = None
         """The iterator, once there has been demand, until it has ended."""
-        self._cleanup: BaseException | None = None
+        self.cleanup: BaseException | None = None
         """The error of the iterator after the region has left it."""
         self._answers: tuple[Any, ...] = ()
         """An element that the iterator yielded when it was cancelled at a wait, and not when it was asked."""
@@ -288,11 +288,6 @@ class AwaitedInput:
         if self.reading is not None:
             self.reading.close()
 
-    def cleanup_failure(self) -> BaseException | None:
-        """Return what the iterator has raised since the region has left it."""
-        error, self._cleanup = self._cleanup, None
-        return error
-
     # -- the iterator
 
     @coroutine
@@ -370,7 +365,7 @@ class AwaitedInput:
         else:
             failure = as_of_a_generator(failure, "coroutine")
         if told:
-            self._cleanup = failure
+            self.cleanup = failure
         else:
             self.error = failure
 

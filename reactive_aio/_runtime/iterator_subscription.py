@@ -81,10 +81,12 @@ class IteratorSubscription:
         except FAILURES as error:
             self.caught(error)
         self._due = False
-        if at_once:
-            self._turn(None)
-        else:
+        if not at_once:
             self._post()
+        elif self.demand and not self.closed:
+            self._owner.call(self)  # as `_turn`, without its checks: most inner flows begin here
+        else:
+            self._turn(None)
 
     # -- the Subscription of the combinator
 

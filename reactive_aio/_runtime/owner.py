@@ -156,7 +156,7 @@ class Owner:
                         if not pace.awaiting and source.suspended and (source.interrupted or not reader.demand):
                             source.resume()
                 elif reader.closed:
-                    if not source.leave():
+                    if source.reading is None or not source.leave():
                         break
                     self._told = True
                 else:
@@ -166,11 +166,12 @@ class Owner:
         except GeneratorExit:
             source.abandon()
             raise
-        self._report(reader)
+        if source.cleanup is not None or source.error is not None:
+            self._report(reader)
 
     def _report(self, reader: Reader) -> None:
         """Report what the iterator has raised and its reader does not raise."""
-        failure = self._source.cleanup_failure()
+        failure, self._source.cleanup = self._source.cleanup, None
         if failure is not None:
             reader.context.copy().run(reader.host.cleanup_failed, failure)
         # An error that it raised before it was left, behind elements that nobody takes.

@@ -35,7 +35,7 @@ async def test_what_an_iterator_raises_before_it_is_told_that_it_is_left_is_a_fa
     read = input_of(numbers())
     left_when_its_wait_is_over(read)
 
-    assert (None, "late") == (read.cleanup_failure(), str(read.error))
+    assert (None, "late") == (read.cleanup, str(read.error))
 
 
 async def test_what_it_raises_when_it_is_told_is_a_failure_of_its_cleanup() -> None:
@@ -49,7 +49,7 @@ async def test_what_it_raises_when_it_is_told_is_a_failure_of_its_cleanup() -> N
     read = input_of(numbers())
     left_when_its_wait_is_over(read)
 
-    assert ("cleanup", None) == (str(read.cleanup_failure()), read.error)
+    assert ("cleanup", None) == (str(read.cleanup), read.error)
 
 
 async def test_an_iterator_that_is_left_is_not_asked_for_another_element() -> None:

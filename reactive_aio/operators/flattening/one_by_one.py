@@ -110,7 +110,8 @@ class OneByOne(Gathering):
 
     def on_spent(self, inner: Inner) -> None:
         """Fail, or complete when both have ended."""
-        self.mapper.locate(inner)
+        if inner.error is not None:
+            self.mapper.locate(inner)
         super().on_spent(inner)
         if not self.inners and not self.over:
             self.complete()
