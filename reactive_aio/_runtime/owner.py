@@ -166,8 +166,7 @@ class Owner:
         except GeneratorExit:
             source.abandon()
             raise
-        if source.cleanup is not None or source.error is not None:
-            self._report(reader)
+        self._report(reader)
 
     def _report(self, reader: Reader) -> None:
         """Report what the iterator has raised and its reader does not raise."""
