@@ -58,7 +58,10 @@ class Coordinator(Drain):
     def advance(self, flow: FlowLike) -> None:
         """Subscribe to ``flow`` next."""
         self._next = flow
-        self.go()
+        if self.busy:
+            self._noted = True  # as `go`, without a call: a retry comes by here for each attempt
+        else:
+            self.go()
 
     def step(self) -> bool:
         """Subscribe to the flow that is next."""
@@ -81,7 +84,6 @@ class Coordinator(Drain):
         inner = self._inner = self._given
         if isinstance(items, Failed):
             self._inner = None
-            self.arbiter.ended()
             self._source_failed(items)
             return
         if items:

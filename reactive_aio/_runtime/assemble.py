@@ -162,16 +162,15 @@ class RegionHost:
         """Return the elements of a flow of given elements, unless they are too many or have to wait for a turn."""
         if self.driver.place.hops:
             return None
-        most = min(most, LONGEST_CHUNK)
-        given = flow.__given__
-        if given is not None and len(given) <= most and (id(flow) not in self._given or self._belonging.is_here()):
-            made: list[Any] | Failed | None = list(given)
-        elif flow is self._spotted:
+        made: list[Any] | Failed | None = None
+        if flow is self._spotted:
             made = self._spot.made(most, self.driver.context)
-        elif self._is_at_hand(flow):
-            made = self._made_of(flow, most)
         else:
-            return None
+            given, most = flow.__given__, min(most, LONGEST_CHUNK)
+            if given is not None and len(given) <= most and (id(flow) not in self._given or self._belonging.is_here()):
+                made = list(given)
+            elif self._is_at_hand(flow):
+                made = self._made_of(flow, most)
         view = self.driver.view
         if view is not None and made is not None:
             view.inner = self._passed_on

@@ -64,7 +64,8 @@ class Spot:
         Each function is called once, and a call can't be interrupted: so there is no turn that could end in the middle.
         """
         items, run = self._source.iterate(), self._run
-        if length_hint(items) > min(most, 1):
+        count = length_hint(items)
+        if count > 1 or count > most:
             return None
         gather = run.gather(inf)
         assert gather is not None
