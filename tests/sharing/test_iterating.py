@@ -377,3 +377,52 @@ def test_what_is_chained_behind_is_a_flow_as_any() -> None:
     hub: Hub[int] = Hub(idle="drop")
 
     assert [Flow, Flow] == [type(hub.flow.map(str)), type(Flow.range(3).share().map(str))]
+
+
+def shared(prefetch: int | None) -> tuple[Flow[int], Any]:
+    flow = Flow.interval(1).map(int).share(lag=4, prefetch=prefetch)
+    return flow, lambda: flow.snapshot().subscribers
+
+
+def of_a_hub(prefetch: int | None) -> tuple[Flow[int], Any]:
+    hub: Hub[int] = Hub(idle="drop", lag=4, prefetch=prefetch)
+    return hub.flow, lambda: hub.snapshot().subscribers
+
+
+async def is_cancelled(items: Any) -> asyncio.Task[Any]:
+    task = asyncio.ensure_future(items())
+    await idle()
+    task.cancel()
+    return task
+
+
+async def runs_out_of_time(items: Any) -> asyncio.Task[Any]:
+    async def in_time() -> None:
+        async with asyncio.timeout(0):
+            await items()
+
+    return asyncio.ensure_future(in_time())
+
+
+@pytest.mark.parametrize("ends", [is_cancelled, runs_out_of_time])
+@pytest.mark.parametrize("prefetch", [None, 4])
+@pytest.mark.parametrize("source", [shared, of_a_hub])
+async def test_a_task_that_is_kept_when_it_has_failed_does_not_keep_its_reader(
+    source: Any, prefetch: int | None, ends: Any
+) -> None:
+    flow, subscribers = source(prefetch)
+
+    async def items() -> None:
+        async for _ in flow:
+            pass
+
+    gc.disable()
+    try:
+        task = await ends(items)
+        await asyncio.wait([task])
+        await idle()
+
+        assert () == subscribers()
+        assert task.cancelled() or isinstance(task.exception(), TimeoutError)
+    finally:
+        gc.enable()

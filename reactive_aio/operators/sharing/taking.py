@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, Protocol, Self,
 from attrs import define, field
 
 from ..._core import budgets
-from ..._core.containers import new_deque
+from ..._core.containers import new_deque, new_set
 from ..._core.guard import as_of_a_generator
 from ..._plan import Plan
 from ...hooks import discard, drop_error
@@ -63,6 +63,12 @@ class TaskReader(Reader):
     """The end after the elements: of the stream, or of this reader alone."""
     awaited: bool = field(init=False, default=False)
     """Whether the task awaits an element: one that is to come, or its turn to take one that is there."""
+    steps: object = field(init=False, default=None)
+    """The `Steps` while their task awaits an element: they are kept here, and not by the frame that waits."""
+    until: float = field(init=False, default=0.0)
+    """When the event loop is to have a turn, by `budgets.clock`; 0.0 while the task waits."""
+    deadline: float = field(init=False, default=0.0)
+    """The same, while the task waits too."""
     _first: int = field(init=False, default=0)
     """The number of the element that it began with."""
     _left: int = field(init=False, default=0)
@@ -153,6 +159,8 @@ class Place:
     """Set when nothing is left to clean up."""
     ident: int = field(init=False, factory=get_ident)
     """Of the thread of the loop."""
+    _begun: set[Any] = field(init=False, factory=new_set)
+    """Those that have begun on the loop."""
 
     @property
     def where(self) -> str:
@@ -163,7 +171,8 @@ class Place:
         """Return a function to call, on any thread, after the cleanup. Until then the loop holds this."""
         from ..._runtime.host import begun
 
-        begun(self.loop).add(self)
+        self._begun = begun(self.loop)
+        self._begun.add(self)
         return self._release
 
     def _release(self, join: Callable[[], None] | None = None) -> None:
@@ -173,9 +182,7 @@ class Place:
             soon(self.loop, self._over)
 
     def _over(self) -> None:
-        from ..._runtime.host import begun
-
-        begun(self.loop).discard(self)
+        self._begun.discard(self)
         self.released.set()
 
     def post(self, handle: Callable[[Any], None], value: Any) -> None:
@@ -189,10 +196,6 @@ class Steps:
 
     reader: TaskReader
     _place: Place
-    until: float = field(init=False, default=0.0)
-    """When the event loop is to have a turn, by `budgets.clock`; 0.0 while a task waits."""
-    _deadline: float = field(init=False, default=0.0)
-    """The same, while a task waits too."""
 
     @classmethod
     def begin(cls, flow: FlowLike) -> Self:
@@ -204,13 +207,17 @@ class Steps:
 
     async def __anext__(self) -> Any:
         """Take the next element. Raise StopAsyncIteration after the last, or the failure."""
-        reader = self.reader
+        reader, place = self.reader, self._place
         items = reader.items
-        if items and budgets.clock() < self.until:
+        if items and budgets.clock() < reader.until:
             return reader.take_one()
         if reader.awaited:
             raise RuntimeError("two tasks await the next element of the same iterator. Subscribe once for each task")
-        reader.awaited, self.until = True, 0.0
+        reader.awaited, reader.until = True, 0.0
+        # Kept, and not by this frame: a task that has been cancelled leads to it. Else the reader would not leave while
+        # somebody keeps the task, and would hold up the others.
+        reader.steps = self
+        del self
         waited = False
         try:
             while True:
@@ -221,36 +228,24 @@ class Steps:
                     break
                 # Nothing comes between that look and this: what wakes the task is called by the loop.
                 if reader.end is not None:
-                    await self._over()
-                reader.waiter = self._place.loop.create_future()
+                    await _over(reader, place)
+                reader.waiter = place.loop.create_future()
                 try:
                     part = await reader.waiter
                 finally:
                     reader.waiter = None
-                self._deadline = budgets.clock() + part
+                reader.deadline = budgets.clock() + part
                 waited = True
-            if not waited and budgets.clock() >= self._deadline:
-                self._deadline = await reader.delivery.budget.turn()
+            if not waited and budgets.clock() >= reader.deadline:
+                reader.deadline = await reader.delivery.budget.turn()
+            reader.awaited, reader.until = False, reader.deadline
+            return items.popleft() if reader.prefetch is None else reader.take_one()
         finally:
-            reader.awaited = False
-        self.until = self._deadline
-        return items.popleft() if reader.prefetch is None else reader.take_one()
-
-    async def _over(self) -> NoReturn:
-        await all_of(self._place.released)
-        end, self.reader.end = self.reader.end or WELL, WELL
-        error = failure(end)
-        del end
-        if error is None:
-            raise StopAsyncIteration
-        try:
-            raise as_of_a_generator(error, "a function or source of the flow", StopAsyncIteration)
-        finally:
-            del error  # its traceback leads back to here
+            reader.awaited, reader.steps = False, None
 
     async def close(self) -> None:
         """Cancel, and wait for the cleanup. A waiting task then gets the end. A cancel is delayed until then."""
-        self.until = 0.0
+        self.reader.until = 0.0
         self.reader.cancel()
         self.reader.wake()
         await all_of(self._place.released)
@@ -308,6 +303,20 @@ class Taken(Generic[T]):
             if len(made) > 1:
                 self._left = made[1:]
             return made[0]
+
+
+async def _over(reader: TaskReader, place: Place) -> NoReturn:
+    """Raise the end of a subscription, after its cleanup."""
+    await all_of(place.released)
+    end, reader.end = reader.end or WELL, WELL
+    error = failure(end)
+    del end
+    if error is None:
+        raise StopAsyncIteration
+    try:
+        raise as_of_a_generator(error, "a function or source of the flow", StopAsyncIteration)
+    finally:
+        del error  # its traceback leads back to here
 
 
 def several(flow: FlowLike) -> Several:
