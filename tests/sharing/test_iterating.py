@@ -6,6 +6,7 @@ import asyncio
 import gc
 import threading
 import weakref
+from collections.abc import Callable, Coroutine
 from itertools import pairwise
 from typing import Any
 
@@ -389,19 +390,19 @@ def of_a_hub(prefetch: int | None) -> tuple[Flow[int], Any]:
     return hub.flow, lambda: hub.snapshot().subscribers
 
 
-async def is_cancelled(items: Any) -> asyncio.Task[Any]:
-    task = asyncio.ensure_future(items())
+async def is_cancelled(items: Callable[[], Coroutine[Any, Any, None]]) -> asyncio.Task[None]:
+    task = asyncio.create_task(items())
     await idle()
     task.cancel()
     return task
 
 
-async def runs_out_of_time(items: Any) -> asyncio.Task[Any]:
+async def runs_out_of_time(items: Callable[[], Coroutine[Any, Any, None]]) -> asyncio.Task[None]:
     async def in_time() -> None:
         async with asyncio.timeout(0):
             await items()
 
-    return asyncio.ensure_future(in_time())
+    return asyncio.create_task(in_time())
 
 
 @pytest.mark.parametrize("ends", [is_cancelled, runs_out_of_time])
