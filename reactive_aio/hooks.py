@@ -4,8 +4,8 @@ There are two hooks. Both are bound to the current context, so each service, tas
 the hooks of the context in which it was subscribed to.
 
 - ``on_error_dropped(error)``: an exception that can no longer reach a subscriber. By default it goes to
-  the exception handler of the running event loop. A `TaskCancelledError` does not: a loop that ends cancels all tasks,
-  and asyncio does not report that either.
+  the exception handler of the running event loop. A `TaskCancelledError` and a `SchedulerClosedError` do not: a
+  loop, a thread or a pool has ended then, and asyncio does not report tasks that end with their loop either.
 - ``on_discard(item)``: an element that was taken from a source and will not be delivered. By default
   nothing happens. It does not get elements that an operator or an end drops on purpose, as `filter` and `last` do. It
   does not get values that functions have made of elements, as for `reduce` or `collect`.
@@ -20,15 +20,14 @@ from contextlib import AbstractContextManager
 from contextvars import Context, ContextVar
 from functools import partial
 
-from ._core.guard import FAILURES, as_failure, brief
+from ._core.guard import ENDINGS, FAILURES, as_failure, brief
 from ._core.notes import add_note
-from .errors import TaskCancelledError
 
 _logger = logging.getLogger("reactive_aio")
 
 
 def _report(error: BaseException) -> None:
-    if isinstance(error, TaskCancelledError):
+    if isinstance(error, ENDINGS):
         return
     try:
         loop = asyncio.get_running_loop()

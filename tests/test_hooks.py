@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reactive_aio import Flow, SourceCancelledError, TaskCancelledError, hooks
+from reactive_aio import Flow, SchedulerClosedError, SourceCancelledError, TaskCancelledError, hooks
 from tests.subscribers import idle
 
 
@@ -111,11 +111,13 @@ def test_a_loop_that_ends_while_a_flow_is_at_work_reports_nothing(flow: Callable
     assert reported == []
 
 
-async def test_the_cancel_of_a_task_by_others_is_for_a_hook_of_ones_own_only() -> None:
+@pytest.mark.parametrize(
+    "error", [TaskCancelledError("cancelled by somebody else"), SchedulerClosedError("threads(2) was closed")]
+)
+async def test_the_end_of_a_loop_or_pool_is_for_a_hook_of_ones_own_only(error: BaseException) -> None:
     reported: list[object] = []
     dropped: list[BaseException] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
-    error = TaskCancelledError("cancelled by somebody else")
     hooks.drop_error(error)
     with hooks.using(on_error_dropped=dropped.append):
         hooks.drop_error(error)

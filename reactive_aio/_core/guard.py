@@ -20,7 +20,7 @@ from typing import Final, ParamSpec, TypeVar
 
 from attrs import define
 
-from ..errors import SourceCancelledError, TaskCancelledError
+from ..errors import SchedulerClosedError, SourceCancelledError, TaskCancelledError
 from .notes import add_note, notes_of
 from .redacting import redacted
 
@@ -29,6 +29,9 @@ R = TypeVar("R")
 
 FAILURES: Final = BaseException
 """The exceptions that a user's function may raise; for an ``except`` clause around the call of one."""
+
+ENDINGS: Final = (TaskCancelledError, SchedulerClosedError)
+"""The failures of a stream whose loop, thread or pool ends. A stream that has been cancelled has nothing to report of that."""
 
 
 @define(eq=False)

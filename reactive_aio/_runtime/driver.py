@@ -13,10 +13,9 @@ from threading import get_ident
 from typing import Any
 
 from .._core import budgets
-from .._core.guard import FAILURES, as_failure, as_of_a_generator, close_all
+from .._core.guard import ENDINGS, FAILURES, as_failure, as_of_a_generator, close_all
 from .._fusion import STARTING, RegionRun
 from .._plan import Receiver, Region
-from ..errors import TaskCancelledError
 from ..hooks import also_failed, drop_error
 from ..spec import MOST_AT_ONCE, UNBOUNDED, Subscription, demand_error
 from .emission import Emission
@@ -390,8 +389,7 @@ class RegionDriver(Emission):
         self.receiver = self._open_source = self._straight = None
         self._demand = 0
         for late in self._late_failure() if self._input.error is not None else ():
-            # A loop that ends cancels its tasks: for a cancelled stream that changes nothing.
-            if not (self.cancelled and isinstance(late, TaskCancelledError)):
+            if not (self.cancelled and isinstance(late, ENDINGS)):
                 self.host.dropped(late)
         if self.host.reader is self:
             self.host.reader = None

@@ -13,11 +13,10 @@ from typing import Any
 
 from .._core import budgets
 from .._core.budgets import Later
-from .._core.guard import FAILURES, as_failure
+from .._core.guard import ENDINGS, FAILURES, as_failure
 from .._fusion import Pace
 from .._fusion.origin import Placed
 from .._plan import Awaited, Receiver
-from ..errors import TaskCancelledError
 from ..hooks import also_failed, drop_error
 from ..schedulers.base import Released
 from ..spec import UNBOUNDED, add_demand
@@ -155,8 +154,7 @@ class IteratorSubscription:
         """Drop elements that are not taken, and report a failure after them to the hook."""
         self._source.close()
         late, self._source.error = self._source.error, None
-        # A loop that ends cancels its tasks: for a cancelled stream that changes nothing.
-        if late is not None and not isinstance(late, TaskCancelledError):
+        if late is not None and not isinstance(late, ENDINGS):
             self.host.dropped(late)
 
     # -- the Reader

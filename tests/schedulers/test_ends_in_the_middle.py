@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from reactive_aio import Flow, SchedulerClosedError, schedulers
+from reactive_aio import Flow, SchedulerClosedError, hooks, schedulers
+from reactive_aio.testing import settle
 
 Emit = Callable[[int], Awaitable[None]]
 
@@ -121,3 +122,35 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
     done = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, check=False, timeout=60)
 
     assert 0 == done.returncode, done.stderr
+
+
+async def breaks(flow: Flow[int]) -> None:
+    async for _ in flow:
+        break
+
+
+async def is_cancelled(flow: Flow[int]) -> None:
+    async def read() -> None:
+        async for _ in flow:
+            pass
+
+    task = asyncio.create_task(read())
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task])
+
+
+@pytest.mark.parametrize("leave_it", [breaks, is_cancelled])
+@pytest.mark.parametrize(
+    "pool", [lambda: schedulers.threads(2), lambda: schedulers.thread("left"), lambda: schedulers.processes(1)]
+)
+async def test_a_pool_that_is_closed_behind_a_flow_that_was_left_has_nothing_to_report(
+    pool: Callable[[], Any], leave_it: Callable[[Flow[int]], Awaitable[None]]
+) -> None:
+    dropped: list[BaseException] = []
+    with hooks.using(on_error_dropped=dropped.append):
+        with pool().open() as place:
+            await leave_it(Flow.range(500).publish_on(place, prefetch=16).map(abs))
+        await settle()
+
+    assert [] == dropped

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import define, field
 
 from ..._core.containers import new_deque, new_dict
-from ..._core.guard import FAILURES
+from ..._core.guard import ENDINGS, FAILURES
 from ..._fusion import ChunkWork
 from ..._plan import FlowLike, Inlet
 from ...hooks import discard, drop_error
@@ -326,10 +326,10 @@ class WorkerBoundary:
     # -- the end
 
     def _fail(self, error: BaseException) -> None:
-        if self._over:
-            drop_error(error)
-        else:
+        if not self._over:
             self._finish(error)
+        elif not isinstance(error, ENDINGS):
+            drop_error(error)
 
     def _finish(self, error: BaseException | None) -> None:
         self._stop()
