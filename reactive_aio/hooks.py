@@ -20,14 +20,14 @@ from contextlib import AbstractContextManager
 from contextvars import Context, ContextVar
 from functools import partial
 
-from ._core.guard import ENDINGS, FAILURES, as_failure, brief
+from ._core.guard import FAILURES, PLACE_ENDED, as_failure, brief
 from ._core.notes import add_note
 
 _logger = logging.getLogger("reactive_aio")
 
 
 def _report(error: BaseException) -> None:
-    if isinstance(error, ENDINGS):
+    if isinstance(error, PLACE_ENDED):
         return
     try:
         loop = asyncio.get_running_loop()

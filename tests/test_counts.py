@@ -316,7 +316,7 @@ def fail(_: int) -> int:
 
 
 def test_an_attempt_of_a_retry_costs_no_note_on_a_failure_that_nobody_sees() -> None:
-    # 31 calls fewer than with a note.
+    # 30 calls fewer than with a note.
     assert for_more(python_calls, lambda n: GIVEN.map(fail).retry(n).on_error_complete(), 500) <= 14 * 500
 
 

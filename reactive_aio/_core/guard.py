@@ -30,8 +30,8 @@ R = TypeVar("R")
 FAILURES: Final = BaseException
 """The exceptions that a user's function may raise; for an ``except`` clause around the call of one."""
 
-ENDINGS: Final = (TaskCancelledError, SchedulerClosedError)
-"""The failures of a stream whose loop, thread or pool ends. A stream that has been cancelled has nothing to report of that."""
+PLACE_ENDED: Final = (TaskCancelledError, SchedulerClosedError)
+"""The failures of a stream whose loop, thread or pool has ended. A cancelled stream does not report them."""
 
 
 @define(eq=False)

@@ -14,7 +14,7 @@ from typing import Any
 
 from .._core import budgets
 from .._core.budgets import Budget, Taker
-from .._core.guard import ENDINGS, FAILURES, Failed, as_failure
+from .._core.guard import FAILURES, PLACE_ENDED, Failed, as_failure
 from .._core.missing import MISSING
 from .._core.notes import add_note
 from .._fusion import Call, Placed, RegionRun
@@ -262,5 +262,5 @@ class DirectAwaited(Direct, Taker):
     def _close_source(self) -> None:
         self._awaited.close()
         late, self._awaited.error = self._awaited.error, None
-        if late is not None and not isinstance(late, ENDINGS):
+        if late is not None and not isinstance(late, PLACE_ENDED):
             self.host.dropped(late)

@@ -13,7 +13,7 @@ from threading import get_ident
 from typing import Any
 
 from .._core import budgets
-from .._core.guard import ENDINGS, FAILURES, as_failure, as_of_a_generator, close_all
+from .._core.guard import FAILURES, PLACE_ENDED, as_failure, as_of_a_generator, close_all
 from .._fusion import STARTING, RegionRun
 from .._plan import Receiver, Region
 from ..hooks import also_failed, drop_error
@@ -389,7 +389,7 @@ class RegionDriver(Emission):
         self.receiver = self._open_source = self._straight = None
         self._demand = 0
         for late in self._late_failure() if self._input.error is not None else ():
-            if not (self.cancelled and isinstance(late, ENDINGS)):
+            if not (self.cancelled and isinstance(late, PLACE_ENDED)):
                 self.host.dropped(late)
         if self.host.reader is self:
             self.host.reader = None

@@ -13,7 +13,7 @@ from typing import Any
 
 from .._core import budgets
 from .._core.budgets import Later
-from .._core.guard import ENDINGS, FAILURES, as_failure
+from .._core.guard import FAILURES, PLACE_ENDED, as_failure
 from .._fusion import Pace
 from .._fusion.origin import Placed
 from .._plan import Awaited, Receiver
@@ -154,7 +154,7 @@ class IteratorSubscription:
         """Drop elements that are not taken, and report a failure after them to the hook."""
         self._source.close()
         late, self._source.error = self._source.error, None
-        if late is not None and not isinstance(late, ENDINGS):
+        if late is not None and not isinstance(late, PLACE_ENDED):
             self.host.dropped(late)
 
     # -- the Reader

@@ -1,4 +1,4 @@
-"""The merging by itself, over an inlet that is played by hand: which elements are passed on together."""
+"""`Merging` by itself, with a simulated inlet: some elements go to the region together, and others at once."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from attrs import define, field
 
 from ..._core.containers import new_deque, new_dict
-from ..._core.guard import ENDINGS, FAILURES
+from ..._core.guard import FAILURES, PLACE_ENDED
 from ..._fusion import ChunkWork
 from ..._plan import FlowLike, Inlet
 from ...hooks import discard, drop_error
@@ -328,7 +328,7 @@ class WorkerBoundary:
     def _fail(self, error: BaseException) -> None:
         if not self._over:
             self._finish(error)
-        elif not isinstance(error, ENDINGS):
+        elif not isinstance(error, PLACE_ENDED):
             drop_error(error)
 
     def _finish(self, error: BaseException | None) -> None:

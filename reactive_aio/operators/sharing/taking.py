@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, Protocol, Self,
 from attrs import define, field
 
 from ..._core import budgets
-from ..._core.containers import new_deque, new_set
+from ..._core.containers import new_deque
 from ..._core.guard import as_of_a_generator
 from ..._plan import Plan
 from ...hooks import discard, drop_error
@@ -159,8 +159,8 @@ class Place:
     """Set when nothing is left to clean up."""
     ident: int = field(init=False, factory=get_ident)
     """Of the thread of the loop."""
-    _begun: set[Any] = field(init=False, factory=new_set)
-    """Those that have begun on the loop."""
+    _begun: set[Any] = field(init=False)
+    """The set of all that has begun on the loop. It is kept, because nothing can be imported while the interpreter shuts down."""
 
     @property
     def where(self) -> str:
