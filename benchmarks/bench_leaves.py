@@ -290,7 +290,7 @@ def numpy_let_go_of(n: int, _: LoopFactory) -> int:
         squares = array * array
         return int(squares[squares % 2 == 0].sum())
 
-    # As in a flow, nothing holds an array while the next one is made.
+    # Nothing holds an array while the next one is made, so the C library may give the memory back to the system.
     return sum(map(summed, _arrays(n)))
 
 

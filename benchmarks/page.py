@@ -100,11 +100,6 @@ LIMITS: Final = """\
   time, so 1,024 elements are outstanding there. A flow with `prefetch=1024` has as many, and takes 2.5 times as long. An array of 1 MiB travels in a
   chunk of its own. To copy it takes 40 to 60 us in either program. The calls of the chunk take as long again. They run slowly, because the copy has pushed their code and
   data out of the processor's caches.
-- **Arrays of numpy.** A flow lets go of an array as soon as the next stage has made another one. When all are free, glibc gives the memory back to
-  the system, and the next array is made of new pages, which the system clears first. The loop by hand still holds its last two arrays at that
-  time, so its memory is never all free. A loop that lets go of them takes 0.94 of the flow's time. With
-  `MALLOC_TRIM_THRESHOLD_=100000000` and the same for `MALLOC_MMAP_THRESHOLD_` flow and loops took 8 to 9 ns an element, and 18 and 17 without. Set
-  both where a service works on large arrays.
 - **Rows into files, from run to run.** Rows took 1.02 and 1.30 times `mapInArrow`, an hour apart. Other chapters had warmed the JVM before the better
   run.
 - **Lines of a file, from run to run.** Runs gave 1.07 to 2.00 times the loop by hand, and the latest two 1.21 to 1.24. Chunk, text and lines are free

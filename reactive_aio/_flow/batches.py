@@ -38,9 +38,10 @@ class Batches(Generic[B_co]):
     An element of ``flow`` is a batch: a list, a numpy array, an Arrow ``RecordBatch`` or ``Table``, a pandas or polars
     ``DataFrame``. A function is called once for a batch, so that numpy or Arrow can do the work on its elements.
 
-    Demand: counts batches, and so do ``prefetch`` and the boundaries of the flow. `take` and `skip` count elements.
-    Empty batches are dropped. Errors: TypeError for an element without ``len()`` or slices. For all other operators,
-    use ``flow``. (Arrow: ``RecordBatchReader``; polars: ``collect_batches``; Spark: ``mapInArrow``.)
+    Demand: counts batches, and so do ``prefetch`` and the boundaries of the flow. `take` and `skip` count elements. `map`
+    and `filter` hold their latest batch until the next one comes. Empty batches are dropped. Errors: TypeError for an
+    element without ``len()`` or slices. For all other operators, use ``flow``. (Arrow: ``RecordBatchReader``; polars:
+    ``collect_batches``; Spark: ``mapInArrow``.)
 
     >>> import numpy
     >>> from reactive_aio import Batches, Flow
@@ -65,7 +66,10 @@ class Batches(Generic[B_co]):
         >>> Batches(Flow.of([1, 2], [3])).map(lambda batch: [2 * n for n in batch]).flow.run_sync()
         [[2, 4], [6]]
         """
-        return Batches(self.flow.map(fn))
+        from ..operators.filtering.in_batches import MapOfBatches
+
+        check_function("Batches.map", fn, "an ordinary function is needed")
+        return Batches(self.flow.then(MapOfBatches[B_co, C](fn)))
 
     def filter(self, predicate: Callable[[B_co], Any]) -> Batches[B_co]:
         """Keep the elements for which the mask is true. ``predicate(batch)`` returns the mask.

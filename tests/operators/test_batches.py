@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
+from weakref import ref
 
 import pytest
 
@@ -164,3 +165,36 @@ def test_an_async_predicate_is_refused_when_the_flow_is_built() -> None:
 
     with pytest.raises(TypeError, match=r"Batches\.filter"):
         Batches(Flow.of([1])).filter(later)
+
+
+class Array(list[int]):
+    """A batch that can be watched."""
+
+
+@pytest.mark.parametrize("step", ["map", "filter"])
+async def test_a_batch_is_held_until_the_next_one_is_there_and_no_longer_than_the_flow_runs(step: str) -> None:
+    made: list[ref[Array]] = []
+    seen: list[list[bool]] = []
+
+    def arrays() -> Iterator[Array]:
+        for n in range(4):
+            seen.append([each() is not None for each in made])
+            array = Array([n])
+            made.append(ref(array))
+            yield array
+            del array
+
+    batches = Batches(Flow.from_iterable(arrays))
+    stepped = batches.map(len_of) if step == "map" else batches.filter(lambda batch: [False])
+    kept = aiter(stepped.flow)  # an iterator that somebody keeps, after the end too
+    async for _ in kept:
+        pass
+
+    # What the source sees when it makes the next one.
+    assert [[], [True], [False, True], [False, False, True]] == seen
+    assert not any(each() for each in made)
+
+
+def len_of(batch: Array) -> list[int]:
+    """Return a batch that does not lead back to its input."""
+    return [len(batch)]

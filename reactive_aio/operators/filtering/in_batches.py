@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence, Sized
 from itertools import compress
 from typing import Any, ClassVar, TypeVar, cast
 
-from attrs import define, frozen
+from attrs import define, field, frozen
 
 from ..._fusion import Stage, Template, Transform, label
 
 B = TypeVar("B")
+C = TypeVar("C")
 
 FILTERS: frozenset[str] = frozenset({"pyarrow", "polars"})
 """Packages whose batches have a method ``filter`` for a mask. The others are indexed by it."""
@@ -57,13 +58,70 @@ class _OfBatches(Stage[B, B]):
 
 
 @frozen
+class MapOfBatches(Stage[B, C]):
+    """Stage of ``Batches.map``."""
+
+    fn: Callable[[B], C]
+
+    @property
+    def name(self) -> str:
+        """The name of the method of `Batches`."""
+        return "Batches.map"
+
+    def transform(self) -> Transform[B, C]:
+        """Return what holds the latest batch."""
+        return Mapping(self.fn)
+
+
+@define(eq=False)
+class _Holding(Transform[B, C]):
+    """Holds the latest batch until the next one is there, as the variable of a loop does.
+
+    If all arrays were free while the source makes the next one, glibc would give their memory back to the system, which
+    clears each page before it lends it again. That takes longer than the work on the array.
+    """
+
+    held: Any = field(init=False, default=None)
+
+    def close(self) -> None:
+        """Let go of it."""
+        self.held = None
+
+
+@define(eq=False)
+class Mapping(_Holding[B, C]):
+    """The function, and the latest batch that it was called with."""
+
+    fn: Callable[[B], C]
+
+    template: ClassVar[Template | None] = Template("""
+        $self.held = item
+        item = $fn(item)
+        $rest
+    """)
+
+
+@frozen
 class FilterBatches(_OfBatches[B]):
     """Stage of ``Batches.filter``."""
 
     predicate: Callable[[B], Any]
 
     method = "filter"
+
+    def transform(self) -> Transform[B, B]:
+        """Return what holds the latest batch."""
+        return Filtering(self.predicate)
+
+
+@define(eq=False)
+class Filtering(_Holding[B, B]):
+    """The predicate, and the latest batch that it was called with."""
+
+    predicate: Callable[[B], Any]
+
     template: ClassVar[Template | None] = Template("""
+        $self.held = item
         item = $kept(item)
         if item is not None:
             $rest
@@ -71,10 +129,10 @@ class FilterBatches(_OfBatches[B]):
 
     def kept(self, batch: Any) -> Any:
         """Return the rest of a batch, or None."""
-        if not length(batch, self.method):
+        if not length(batch, "filter"):
             return None
         left = where(batch, self.predicate(batch))
-        return left if length(left, self.method) else None
+        return left if length(left, "filter") else None
 
 
 @frozen
