@@ -163,11 +163,11 @@ class InFlight(Gathering):
     async def _work(self, context: Context) -> None:
         """Await the function for one element after another."""
         queue, fn, gives, pristine = self.queue, self.fn, self.gives, self._pristine
-        cancelling = _cancelling()
+        task = _this_task()
         ticket: Ticket | None = None
         awaitable: Any = NOTHING
         try:
-            while context == pristine and not cancelling():
+            while context == pristine and not task.cancelling():
                 if not queue.waiting:
                     if self._ended:
                         break
@@ -202,7 +202,7 @@ class InFlight(Gathering):
     def _broke_off(self, error: BaseException, ticket: Ticket | None, awaitable: Any) -> None:
         """Handle an exception that ended a worker, perhaps in the middle of an element."""
         # A CancelledError that the function itself raises stays as it is: a region in a worker raises it.
-        if isinstance(error, asyncio.CancelledError) and not self._stopped and _cancelling()():
+        if isinstance(error, asyncio.CancelledError) and not self._stopped and _this_task().cancelling():
             error = cancelled_from_outside(error, f"the task of {self.inlet.where}")
         if ticket is None:
             self._fail(error, None)
@@ -257,7 +257,7 @@ def not_awaitable(fn: Callable[[Any], object], given: object) -> TypeError:
     return TypeError(f"{label(fn)} returned a value that can't be awaited, of type {type(given).__name__}: {advice}")
 
 
-def _cancelling() -> Callable[[], int]:
+def _this_task() -> asyncio.Task[Any]:
     task = asyncio.current_task()
     assert task is not None
-    return task.cancelling
+    return task
