@@ -75,6 +75,28 @@ async def test_a_chunk_starts_with_one_element_and_one_for_each_worker() -> None
     assert workers.given == [[0], [1], [2]]
 
 
+class Full(ByHand):
+    """Workers that take no chunk behind the first."""
+
+    def submit(self, chunk: int, items: list[Any], index: int) -> None:
+        if chunk:
+            raise MemoryError(f"chunk {chunk}")
+        super().submit(chunk, items, index)
+
+
+async def test_a_chunk_that_can_not_be_submitted_fails_the_flow_behind_the_results_before_it() -> None:
+    workers = Full(2)
+    recorder = await begun(Flow.range(100).publish_on(workers).map(same))
+    assert recorder.kinds == ["subscribe"]
+
+    workers.do(0)
+    await idle()
+
+    assert recorder.items == [0]
+    assert [MemoryError] == [type(error) for error in [recorder.error]]
+    assert workers.given == [[0]]
+
+
 async def test_chunks_double_while_they_are_quick_up_to_their_share_of_the_prefetch() -> None:
     workers = ByHand(2)
     await begun(Flow.range(1_000).publish_on(workers, prefetch=64).map(same))

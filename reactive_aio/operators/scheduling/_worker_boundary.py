@@ -14,11 +14,12 @@ from ..._core.guard import FAILURES, PLACE_ENDED
 from ..._fusion import ChunkWork
 from ..._plan import FlowLike, Inlet
 from ...hooks import discard, drop_error
+from ...schedulers.base import Report
 from ...spec import Subscription, add_demand, quarter, subtract_demand
 from ._load import Load
 
 if TYPE_CHECKING:
-    from ...schedulers.base import Released, Report, WorkerRegion, Workers
+    from ...schedulers.base import Released, WorkerRegion, Workers
 
 TARGET: Final = 4e-3
 """Seconds of work that make a chunk, if enough elements are there and may be outstanding."""
@@ -250,7 +251,10 @@ class WorkerBoundary:
             self._chunks[number] = Chunk(number, items)
             self._numbers += 1
             self._under_way += 1
-            self._region.submit(number, items, self._count)
+            try:
+                self._region.submit(number, items, self._count)
+            except FAILURES as error:  # no worker will report on it: memory runs out, or the workers are somebody else's
+                self.reported(Report(number, [], 0, 0.0, True, error))
             self._count += size
 
     def _deliver(self) -> None:
