@@ -197,7 +197,7 @@ def test_stages_follow_one_another() -> None:
 
 @define(eq=False)
 class Held(Transform[int, int]):
-    """Gives elements of its own before the input and behind it, while there is news of another region."""
+    """A stage with elements of its own before the input and behind it, while there is news of another region."""
 
     def apply(self, items: Iterator[int]) -> Iterator[int]:
         return items
@@ -228,7 +228,7 @@ def test_no_element_is_lost_that_a_stage_before_it_gives_of_itself(max_concurren
 
 @define(eq=False)
 class Copies(Stage[int, int]):
-    """Gives each element several times, and holds it in the iterator until then."""
+    """A stage that repeats each element, and holds it in the iterator until then."""
 
     closed: list[int] = field(factory=list[int])
 
