@@ -14,7 +14,7 @@ from itertools import pairwise
 from pickletools import genops
 from typing import Any, Final
 
-from .._core.guard import FAILURES
+from .._core.guard import FAILURES, as_of_a_generator
 from .frames import Frame
 
 MARK: Final = "mark"
@@ -38,7 +38,7 @@ def loaded(frame: Frame) -> tuple[list[Any], BaseException | None]:
     except MadeInPart as part:
         return part.items, part.failure
     except FAILURES as error:
-        return before_failure(bytes(frame.pickled), frame.buffers), error
+        return before_failure(bytes(frame.pickled), frame.buffers), as_of_a_generator(error, "unpickling")
 
 
 def before_failure(pickled: bytes, buffers: Sequence[Any] = ()) -> list[Any]:

@@ -19,9 +19,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from reactive_aio import hooks
-from reactive_aio._fusion import ChunkWork, Origin, Placed, RegionRun, Stage
+from reactive_aio._fusion import ChunkWork, Origin, Placed, RegionRun, Stage, Transform
 from reactive_aio.operators.awaiting.in_region import FilterWhenInRegion, Gate, InRegion, MapAsyncInRegion
-from reactive_aio.operators.awaiting.worker_loop import _LOOPS
+from reactive_aio.operators.awaiting.worker_loop import _LOOPS, WorkerLoop
 from reactive_aio.operators.transforming.map import Map
 
 SECONDS = 30.0
@@ -193,6 +193,74 @@ def test_stages_follow_one_another() -> None:
     stages = (Map(abs), MapAsyncInRegion(slower_first, 4), FilterWhenInRegion(is_even, 2), Map(str))
 
     assert [str(n) for n in range(40) if n % 2 == 0] == given(*stages, items=range(0, -40, -1))
+
+
+@define(eq=False)
+class Held(Transform[int, int]):
+    """A stage with elements of its own before the input and behind it, while there is news of another region."""
+
+    def apply(self, items: Iterator[int]) -> Iterator[int]:
+        return items
+
+    def prelude(self) -> Iterator[int]:
+        for n in range(20):
+            WorkerLoop.of_process().news.set()
+            yield n
+
+    finish = prelude
+
+
+class Holding(Stage[int, int]):
+    needs_whole_stream = True
+
+    def transform(self) -> Transform[int, int]:
+        return Held()
+
+
+@pytest.mark.parametrize("max_concurrency", [1, 3])
+def test_no_element_is_lost_that_a_stage_before_it_gives_of_itself(max_concurrency: int) -> None:
+    run = region(Holding(), MapAsyncInRegion(slower_first, max_concurrency), FilterWhenInRegion(is_even, 2))
+    evens = list(range(0, 20, 2))
+
+    assert [*evens, 50, *evens] == [*run.starting(), *passes(run, [50, 51])]
+    run.close()
+
+
+@define(eq=False)
+class Copies(Stage[int, int]):
+    """A stage that repeats each element, and holds it in the iterator until then."""
+
+    closed: list[int] = field(factory=list[int])
+
+    def apply(self, items: Iterator[int]) -> Iterator[int]:
+        try:
+            for n in items:
+                for _ in range(5):
+                    yield n
+        finally:
+            self.closed.append(1)
+
+
+@pytest.mark.parametrize("max_concurrency", [1, 3])
+@pytest.mark.parametrize("slice_", [0.0, 0.002, inf])
+def test_no_element_is_lost_that_a_stage_before_it_holds_when_a_pass_ends(max_concurrency: int, slice_: float) -> None:
+    run = region(Copies(), MapAsyncInRegion(slower_first, max_concurrency), Copies(), MapAsyncInRegion(slower_first, 2))
+
+    assert [n for n in range(8) for _ in range(25)] == list(passes(run, range(8), slice_))
+    run.close()
+
+
+def test_what_a_stage_before_it_holds_is_closed_with_the_region() -> None:
+    copies, work = Copies(), Work()
+    run = region(copies, MapAsyncInRegion(work, 2))
+    iterator = run.over(iter(range(9)), perf_counter())
+
+    assert [] == list(iterator)
+    del iterator
+    run.over(iter(()), perf_counter())
+    assert [] == copies.closed
+    run.close()
+    assert [1] == copies.closed
 
 
 def test_no_more_is_taken_than_concurrency_without_a_result_handed_on() -> None:

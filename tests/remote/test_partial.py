@@ -141,3 +141,12 @@ def test_what_is_no_list_has_no_elements(data: bytes) -> None:
 
     assert [] == items
     assert failure is not None
+
+
+def test_what_would_end_an_iteration_is_a_runtime_error() -> None:
+    items, failure = loaded(Frame(PART, pickled=pickle.dumps([1, Raises(StopIteration), 2], 5)))
+
+    assert [1] == items
+    assert isinstance(failure, RuntimeError)
+    assert "unpickling raised StopIteration" == str(failure)
+    assert isinstance(failure.__cause__, StopIteration)

@@ -27,6 +27,10 @@ async def doubled(n: int) -> int:
     return 2 * n
 
 
+async def number_is_known(_: object) -> bool:
+    return True
+
+
 def test_the_plan_shows_it_on_spark(sc: Any) -> None:
     flow = (
         Flow.from_spark(sc.parallelize(range(9), 2)).map_async(doubled, max_concurrency=4).filter_when(doubled).map(str)
@@ -60,6 +64,19 @@ async def test_flows_put_together_await_where_each_is(sc: Any) -> None:
     flow = Flow.from_spark(sc.parallelize(range(5), 2))
 
     assert [2 * n for n in range(5)] * 2 == await flow.concat(flow).map_async(doubled).to_list()
+
+
+async def test_what_comes_of_keyed_work_is_awaited_to_the_last_element(sc: Any) -> None:
+    def counts() -> Flow[tuple[int, int]]:
+        return Flow.from_spark(sc.parallelize(range(300), 2)).group_by_key(lambda n: n, partitions=2).count()
+
+    async def number(pair: tuple[int, int]) -> int:
+        return pair[0]
+
+    joined = counts().group_by_key(lambda pair: pair[0]).join(counts().group_by_key(lambda pair: pair[0]), how="outer")
+
+    assert list(range(300)) == sorted(await counts().map_async(number).filter_when(number_is_known).to_list())
+    assert 300 == await joined.filter_when(number_is_known, max_concurrency=3).count()
 
 
 async def test_elements_may_travel_as_results_too(sc: Any) -> None:
