@@ -22,7 +22,7 @@ def run_stages(stages: Sequence[Placed[Stage[Any, Any]]], items: Iterable[Any], 
     remaining = iter(items)
     try:
         while run.phase is not OVER:
-            yield from run.begin(remaining, inf) or ()
+            yield from run.current or run.begin(remaining, inf) or ()
             run.ended(input_ended=run.pace.ended)
     except GeneratorExit:
         raise

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import count, islice
 from operator import length_hint
-from types import CodeType
+from types import CodeType, GeneratorType
 from typing import Any, ClassVar, Final, Protocol
 from weakref import finalize
 
@@ -113,14 +113,23 @@ class Fused:
     _calls: tuple[Call | None, ...]
     """For each generated function, the function with what its parameters are bound to."""
 
-    def paced(self, items: Iterator[Any], pace: Pace, made: list[Iterator[Any]] | None = None) -> Iterator[Any]:
-        """Apply all to a stretch of input, on the terms of ``pace``. The iterators are listed in ``made``."""
-        for unit, call in zip(self.units, self._calls, strict=True):
+    def paced(
+        self, items: Iterator[Any], pace: Pace, made: list[Iterator[Any]] | None = None, first: int = 0
+    ) -> Iterator[Any]:
+        """Apply all units, or those from ``first`` on, to a stretch of input, on the terms of ``pace``.
+
+        The iterators are listed in ``made``, as generators: they tell whether they have ended.
+        """
+        for at in range(first, len(self.units)):
+            unit, call = self.units[at], self._calls[at]
             if call is not None:
                 items = call[0](items, pace, *call[1])
             elif not isinstance(unit, Unit):
                 items = unit.paced(items, pace)
             if made is not None:
+                kind: type[Any] = type(items)
+                if kind is not GeneratorType:
+                    items = _generated(items)
                 made.append(items)
         return items
 
@@ -132,6 +141,10 @@ class Fused:
     def unpaced(self, items: Iterator[Any]) -> Iterator[Any]:
         """Apply all to a stretch of input until it ends, however long that takes."""
         return self.paced(items, Pace())
+
+
+def _generated(items: Iterator[Any]) -> Iterator[Any]:
+    yield from items
 
 
 def fuse(

@@ -70,6 +70,10 @@ class Passes(ABC):
     def finishing(self, until: float = inf) -> Iterator[Any]:
         """Return what the stages still hold when the input has ended; stops as `starting` does."""
 
+    @abstractmethod
+    def rest(self) -> Iterator[Any] | None:
+        """Go on with a pass over input that a stage has ended in the middle, since its time was up; None if none has."""
+
     @property
     @abstractmethod
     def done(self) -> bool:
@@ -91,9 +95,12 @@ class Passes(ABC):
         return self.current
 
     def ended(self, *, input_ended: bool) -> None:
-        """Note that the pass has emitted everything. Next is another pass of this phase, or of the next one."""
+        """Note that the pass has emitted everything. Next is its `rest`, another pass of this phase, or of the next one."""
         self.current = None
         if self.phase is READING:
+            self.current = self.rest()
+            if self.current is not None:
+                return
             if input_ended or (self.may_stop and self.done):
                 self.phase = FINISHING
         elif not self.paused:

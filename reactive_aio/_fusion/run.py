@@ -43,7 +43,6 @@ class RegionRun(Passes):
         "_gather",
         "_gathering",
         "_gathers",
-        "_made",
         "_only",
         "_shape",
         "_stages",
@@ -52,6 +51,7 @@ class RegionRun(Passes):
         "_whole",
         "empty",
         "ends",
+        "made",
         "mute",
         "total",
         "transforms",
@@ -87,7 +87,7 @@ class RegionRun(Passes):
         """Whether it is still to be found out whether there is such a function."""
         self._only: Call | None = None if fused is None else fused.only
         """The one function of all transforms, if that is all there is."""
-        self._made: list[Iterator[Any]] = []
+        self.made: list[Iterator[Any]] = []
         """The iterators of the latest pass, where there are several."""
         self._stretches = NO_STRETCHES
         self._stretch: tuple[int, Iterator[Any]] | None = None
@@ -111,8 +111,24 @@ class RegionRun(Passes):
         if only is not None:
             begun: Iterator[Any] = only[0](items, pace, *only[1])
             return begun
-        self._made.clear()
-        return whole.paced(items, pace, self._made)
+        self.made.clear()
+        return whole.paced(items, pace, self.made)
+
+    def rest(self) -> Iterator[Any] | None:
+        """Go on with a pass over input that a stage has ended in the middle, since its time was up; None if none has.
+
+        The stages before it are suspended, perhaps between several results for one element. So only that stage and those
+        behind it begin anew.
+        """
+        made: list[Any] = self.made
+        for at in range(len(made) - 1, 0, -1):
+            if made[at - 1].gi_frame is not None:
+                whole = self._all()
+                if not self._heard(whole.offsets[at] - 1):
+                    return None
+                del made[at:]
+                return whole.paced(made[at - 1], self.pace, made, at)
+        return None
 
     def _all(self) -> Fused:
         """Return all transforms in a row."""
@@ -171,7 +187,7 @@ class RegionRun(Passes):
         while self._stretch is not None:
             place, items = self._stretch
             self._fused = behind = fuse(self.transforms, place + 1)
-            yield from behind.paced(self._timed(items, until), self.pace, self._made)
+            yield from behind.paced(self._timed(items, until), self.pace, self.made)
             if self.paused:
                 return
             self._stretch = next(self._stretches, None)
@@ -188,12 +204,12 @@ class RegionRun(Passes):
         if self._stretch is not None:
             self._stretches, self._stretch = NO_STRETCHES, None  # they lead back to here
         closing = self._shape.closing
-        if len(closing) == 1 and not self._made:
+        if len(closing) == 1 and not self.made:
             self.transforms[closing[0]].close()
-        elif closing or self._made:
+        elif closing or self.made:
             # The last one first, which reads the others: the driver knows of no more than that. Then the stages.
-            made = [close for each in reversed(self._made) if (close := getattr(each, "close", None)) is not None]
-            self._made.clear()
+            made = [close for each in reversed(self.made) if (close := getattr(each, "close", None)) is not None]
+            self.made.clear()
             failures = close_all(made + [self.transforms[place].close for place in reversed(closing)])
             if failures:
                 raise_all(failures)

@@ -15,9 +15,9 @@ def _dedent(text: str) -> tuple[str, ...]:
 class Template:
     """The lines that a stage adds to the loop of its region.
 
-    ``item`` is the element, to be rebound at will. ``$rest``, on a line of its own, stands for the stages that follow,
-    at its indentation. Without it nothing is passed on. ``$name`` is the attribute ``name`` of the transform, looked up
-    once. ``$self`` is the transform. ``$stop`` ends the region's input for good.
+    ``item`` is the element, to be rebound at will: the stages that follow do so too. ``$rest``, on a line of its own,
+    stands for these stages, at its indentation. Without it nothing is passed on. ``$name`` is the attribute ``name`` of
+    the transform, looked up once. ``$self`` is the transform. ``$stop`` ends the region's input for good.
 
     An attribute named in ``local`` lives in a local variable during a pass, which is quicker to change, and is
     written back when the pass ends. It is not to be read from outside while a pass is suspended. One in ``tally``

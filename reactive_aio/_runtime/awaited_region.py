@@ -229,7 +229,7 @@ class AwaitedDriver(RegionDriver):
         if item is NOTHING:
             read = run.phase is READING
             run.ended(input_ended=False)
-            if read and run.pace.ended:
+            if read and run.pace.ended and run.current is None:
                 self.source.used_up()
             elif run.pace.awaiting not in (None, BARE):
                 self._owner.call(self)

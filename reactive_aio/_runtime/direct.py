@@ -104,9 +104,10 @@ class Direct(Held, ABC):
             self._fail(error, locate=True)
             return False
         if item is NOTHING:
-            if run.phase is READING and run.pace.ended:
-                self._used_up()
+            read = run.phase is READING
             run.ended(input_ended=False)
+            if read and run.pace.ended and run.current is None:
+                self._used_up()
             if run.phase is not OVER:
                 return True
         else:

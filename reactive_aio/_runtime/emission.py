@@ -170,7 +170,7 @@ class Emission(Turns):
         if not ended or self.life is not OPEN:
             return self.life is OPEN
         read = run.phase is READING
-        if read and not run.may_stop:
+        if read and not (run.may_stop or run.made):
             run.current = None  # as `ended` has it, without a call: most passes are such
         else:
             run.ended(input_ended=False)
@@ -178,7 +178,7 @@ class Emission(Turns):
             self._complete()
             return False
         # Where time was up with the last element, the pass has not seen that it was the last, unless a stage has more of that.
-        used = run.pace.ended or (self._input.spent and not run.owing)
+        used = run.current is None and (run.pace.ended or (self._input.spent and not run.owing))
         return not read or not used or self._input.used_up() or run.phase is FINISHING
 
     def _begin_pass(self, until: float) -> Iterator[Any] | None:
@@ -290,7 +290,7 @@ class Emission(Turns):
         if item is NOTHING:
             read = run.phase is READING
             run.ended(input_ended=False)
-            if read and run.pace.ended:
+            if read and run.pace.ended and run.current is None:
                 self._input.used_up()
             return NOTHING
         self.delivered += 1

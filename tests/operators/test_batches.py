@@ -190,7 +190,7 @@ async def test_a_batch_is_held_until_the_next_one_is_there_and_no_longer_than_th
     async for _ in kept:
         pass
 
-    # What the source sees when it makes the next one.
+    # The source looks each time that it makes the next one.
     assert [[], [True], [False, True], [False, False, True]] == seen
     assert not any(each() for each in made)
 

@@ -52,10 +52,12 @@ def region(*stages: Stage[Any, Any]) -> RegionRun:
 
 def passes(run: RegionRun, items: Iterable[Any], slice_: float = 0.0) -> Iterator[Any]:
     """Run a region as a worker does, pass by pass."""
-    items = iter(items)
+    items, rest = iter(items), None
     while True:
-        yield from run.over(items, perf_counter() + slice_)
-        if run.pace.ended or run.done:
+        run.pace.deadline = perf_counter() + slice_
+        yield from rest or run.over(items, run.pace.deadline)
+        rest = run.rest()
+        if rest is None and (run.pace.ended or run.done):
             break
     yield from run.finishing()
 
@@ -256,8 +258,6 @@ def test_what_a_stage_before_it_holds_is_closed_with_the_region() -> None:
     iterator = run.over(iter(range(9)), perf_counter())
 
     assert [] == list(iterator)
-    del iterator
-    run.over(iter(()), perf_counter())
     assert [] == copies.closed
     run.close()
     assert [1] == copies.closed

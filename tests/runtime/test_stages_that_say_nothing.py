@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from itertools import accumulate, count, cycle
 from typing import Any
 
 import pytest
 from attrs import define, frozen
 
 from reactive_aio import UNBOUNDED, Flow, schedulers
-from reactive_aio._fusion import Stage, Template, Transform
+from reactive_aio._core import budgets
+from reactive_aio._fusion import ChunkWork, Origin, Placed, Stage, Template, Transform
+from reactive_aio.operators.transforming.flat_map_iterable import FlatMapIterable
+from reactive_aio.web import split_lines
 from tests.subscribers import Recorder, idle
 
 
@@ -28,7 +33,7 @@ class TwiceInTheLoop(Stage[Any, Any]):
     """The same, by lines of the fused loop."""
 
     template = Template("""
-        for _ in (1, 2):
+        for item in (item, item):
             $rest
     """)
 
@@ -62,6 +67,13 @@ async def by_requests_of(n: int, flow: Flow[Any]) -> list[Any]:
     return recorder.items
 
 
+async def given(items: Iterable[Any], *, suspends: bool = False) -> AsyncIterator[Any]:
+    for item in items:
+        if suspends:
+            await asyncio.sleep(0)
+        yield item
+
+
 ENDS = [
     pytest.param(one_by_one, id="async for"),
     pytest.param(lambda flow: by_requests_of(1, flow), id="requests of one"),
@@ -76,6 +88,8 @@ SOURCES = [
     pytest.param(lambda *items: Flow.from_iterable(iter(items)), id="an iterator"),
     pytest.param(lambda *items: Flow.empty().concat(Flow.of(*items)), id="a combinator"),
     pytest.param(lambda *items: Flow.of(*items).publish_on(schedulers.current()), id="a boundary"),
+    pytest.param(lambda *items: Flow.from_async_iterable(given(items)), id="an async iterator"),
+    pytest.param(lambda *items: Flow.from_async_iterable(given(items, suspends=True)), id="one that suspends"),
 ]
 Made = Callable[..., Flow[Any]]
 End = Callable[[Flow[Any]], Any]
@@ -93,11 +107,68 @@ async def test_all_of_it_arrives(end: End, source: Made) -> None:
         "<<<<ab>>>>": [Framed(), Framed()],
     }
 
-    for given, stages in rows.items():
+    for expected, stages in rows.items():
         flow = source("a", "b")
         for stage in stages:
             flow = flow.then(stage)
-        assert list(given) == await end(flow)
+        assert list(expected) == await end(flow)
+
+
+def many(item: Any) -> list[Any]:
+    """Return more results than are made between two looks at the clock."""
+    return [item] * 70
+
+
+PAUSES = [
+    pytest.param(lambda flow: flow.flat_map_iterable(many), 70, id="flat_map_iterable"),
+    pytest.param(lambda flow: flow.flat_map_iterable(many).flat_map_iterable(many), 4900, id="twice"),
+    pytest.param(lambda flow: flow.then(Twice()).flat_map_iterable(many), 140, id="behind another stage"),
+    pytest.param(lambda flow: flow.map_batches(lambda batch: many(batch[0]), size=1), 70, id="map_batches"),
+    pytest.param(lambda flow: flow.take(6).then(Twice()).flat_map_iterable(many), 140, id="behind an end"),
+    pytest.param(lambda flow: flow.flat_map_iterable(many).take(420), 70, id="before an end"),
+    pytest.param(lambda flow: flow.buffer(1).flat_map_iterable(lambda batch: many(batch[0])), 70, id="buffer"),
+]
+
+
+@pytest.mark.parametrize(("pause", "times"), PAUSES)
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("stage", [Twice(), TwiceInTheLoop()], ids=["apply", "template"])
+async def test_nothing_is_lost_where_a_later_stage_ends_a_pass_because_its_time_is_up(
+    stage: Stage[Any, Any], source: Made, end: End, pause: Made, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budgets, "clock", count(step=budgets.TURN).__next__)  # it is up at each look
+    made = pause(source("a", "b", "c").then(stage))
+
+    last = made.index().filter(lambda pair: not (pair[0] + 1) % times).map(lambda pair: pair[1])
+
+    assert list("aabbcc") == await end(last)
+
+
+@pytest.mark.parametrize("stage", [Twice(), TwiceInTheLoop()], ids=["apply", "template"])
+def test_nothing_is_lost_of_that_on_a_worker(stage: Stage[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budgets, "clock", count(step=budgets.TURN).__next__)
+    origin = Origin("here.py", 1)
+    stages: list[Stage[Any, Any]] = [stage, FlatMapIterable(many), FlatMapIterable(many)]
+    run = ChunkWork("test", tuple(Placed(each, origin) for each in stages)).begin(list("ab"), 0)
+    made: list[Any] = []
+    while not run.over:
+        made += run.part(1_000)
+
+    assert list("aabb") == made[:: 70 * 70]
+    assert len(made) == 4 * 70 * 70
+
+
+async def test_no_line_is_lost_that_a_chunk_has_brought(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Lists of lines grow while all are quick. Then the time is up.
+    monkeypatch.setattr(budgets, "clock", accumulate(cycle([0.0] * 9 + [budgets.TURN])).__next__)
+    text = b"".join(b"%d\n" % n for n in range(300))
+    chunks = Flow.of(*(text[at : at + 100] for at in range(0, len(text), 100)))
+
+    made = await split_lines(chunks).flat_map_iterable(many).to_list()
+
+    assert [b"%d" % n for n in range(300)] == made[::70]
+    assert len(made) == 300 * 70
 
 
 @pytest.mark.parametrize("end", [each for each in ENDS if each.id != "to_list, in the same region"])

@@ -421,10 +421,10 @@ def test_of_several_functions_only_the_iterators_of_the_latest_pass_are_kept() -
     run = region(Map(abs), Own(abs))
     for _ in range(3):
         assert list(run.over(iter([1]), deadline=float("inf"))) == [1]
-        assert len(run._made) == 2
+        assert len(run.made) == 2
 
     run.close()
-    assert run._made == []
+    assert run.made == []
 
 
 def test_each_stage_lets_go_once() -> None:

@@ -113,8 +113,6 @@ class Awaiting(Transform[Any, Any]):
     _machine: InFlight | None = field(init=False, default=None)
     _under_way: int = field(init=False, default=0)
     """Elements that were taken and whose results have not been handed on."""
-    _left: Iterator[Any] | None = field(init=False, default=None)
-    """The input of a pass that has ended in the middle of it. The stages before may hold elements in there."""
     _late: BaseException | None = field(init=False, default=None)
     """The failure of the input, which comes after all results."""
 
@@ -125,14 +123,11 @@ class Awaiting(Transform[Any, Any]):
     def paced(self, items: Iterator[Any], pace: Pace) -> Iterator[Any]:
         """Await as many elements as allowed, and emit ready results, until the time is up."""
         given = False
-        if self._left is not None:
-            items = self._left
         while True:
             for item, result in self._results():
                 given = True
                 yield from self.stage.gives(item, result)
             more = self._take_up(items)
-            self._left = items if more else None
             # Elements under way when the input has stopped for a while are given in the next pass. At its very end they
             # are given here, in as many passes as it takes, or by `finish` where there are no more passes.
             ended = pace.ended or self._late is not None
@@ -156,14 +151,8 @@ class Awaiting(Transform[Any, Any]):
         if late is not None:
             drop_error(late)  # another one has come before it, or nobody wants to know
         side, machine, self._side = self._side, self._machine, None
-        left, self._left = self._left, None
-        try:
-            if side is not None and machine is not None:
-                side.close(machine.cancel)
-        finally:
-            close = getattr(left, "close", None)
-            if close is not None:
-                close()
+        if side is not None and machine is not None:
+            side.close(machine.cancel)
 
     @property
     def pending(self) -> bool:
