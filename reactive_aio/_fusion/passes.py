@@ -7,8 +7,9 @@
     what comes       of input                what they still   follows
     before input                             hold
 
-A pass may be suspended, for want of demand or time, and is gone on with later. READING ends when the input has ended, or when
-a stage needs no more of it.
+A pass may be suspended, for want of demand or time, and is gone on with later. A stage may also end it because its time is
+up: `rest` goes on with the stages before it, which may be between several results for one element. READING ends when the
+input has ended, or when a stage needs no more of it.
 """
 
 from __future__ import annotations
