@@ -73,7 +73,10 @@ class Passes(ABC):
 
     @abstractmethod
     def rest(self) -> Iterator[Any] | None:
-        """Go on with a pass over input that a stage has ended in the middle, since its time was up; None if none has."""
+        """Return the rest of a pass that a stage has ended in the middle of its input, because its time was up.
+
+        Return None if no stage has done so.
+        """
 
     @property
     @abstractmethod

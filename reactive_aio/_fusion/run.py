@@ -115,10 +115,10 @@ class RegionRun(Passes):
         return whole.paced(items, pace, self.made)
 
     def rest(self) -> Iterator[Any] | None:
-        """Go on with a pass over input that a stage has ended in the middle, since its time was up; None if none has.
+        """Return the rest of a pass that a stage has ended in the middle of its input, because its time was up.
 
         The stages before it are suspended, perhaps between several results for one element. So only that stage and those
-        behind it begin anew.
+        behind it begin anew. Return None if no stage has done so, or if a later stage needs no more.
         """
         made: list[Any] = self.made
         for at in range(len(made) - 1, 0, -1):

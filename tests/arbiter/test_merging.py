@@ -1,4 +1,4 @@
-"""`Merging` by itself, with a simulated inlet: some elements go to the region together, and others at once."""
+"""`Merging` without a region. A test sees which elements it passes on together, and which at once."""
 
 from __future__ import annotations
 

@@ -253,7 +253,7 @@ class WorkerBoundary:
             self._under_way += 1
             try:
                 self._region.submit(number, items, self._count)
-            except FAILURES as error:  # no worker will report on it: memory runs out, or it is somebody else's pool
+            except FAILURES as error:  # no worker has the chunk, so none will report on it
                 self.reported(Report(number, [], 0, 0.0, True, error))
             self._count += size
 
