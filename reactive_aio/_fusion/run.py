@@ -24,7 +24,29 @@ from .stage import Stage, Transform
 
 AnyTransform = Transform[Any, Any]
 
+BASE: Final[type[AnyTransform]] = Transform
 NO_STRETCHES: Final[Iterator[tuple[int, Iterator[Any]]]] = iter(())
+
+
+def _reads_all(transform: AnyTransform) -> bool:
+    """Return whether a transform has nothing but `apply`, which reads its input to the end unless the transform is done."""
+    kind = type(transform)
+    return kind.template is None and kind.paced is BASE.paced
+
+
+def _last_suspended(made: Sequence[Any]) -> int:
+    """Return the place of the last generator that has not ended, or -1."""
+    return next((at for at in range(len(made) - 1, -1, -1) if made[at].gi_frame is not None), -1)
+
+
+def _unread(self: AnyTransform, items: Iterator[Any], stage: object) -> Iterator[Any]:
+    """Raise RuntimeError if there is input left. The name of the first parameter lets the failure be located."""
+    for _ in items:
+        raise RuntimeError(
+            f"{stage}: apply() of {type(self).__name__} has returned before the end of its input. Read all of it, or return True "
+            "from `done` if no more is needed"
+        )
+    yield from ()
 
 
 class RegionRun(Passes):
@@ -119,16 +141,20 @@ class RegionRun(Passes):
 
         The stages before it are suspended, perhaps between several results for one element. So only that stage and those
         behind it begin anew. Return None if no stage has done so, or if a later stage needs no more.
+
+        A stage that does not look at the time has no reason to end a pass. Called again and again, it might never take an element.
         """
-        made: list[Any] = self.made
-        for at in range(len(made) - 1, 0, -1):
-            if made[at - 1].gi_frame is not None:
-                whole = self._all()
-                if not self._heard(whole.offsets[at] - 1):
-                    return None
-                del made[at:]
-                return whole.paced(made[at - 1], self.pace, made, at)
-        return None
+        at = _last_suspended(self.made[:-1]) + 1
+        if not at:
+            return None
+        whole, items = self._all(), self.made[at - 1]
+        place = whole.offsets[at]
+        if not self._heard(place - 1):
+            return None
+        if _reads_all(self.transforms[place]):
+            return _unread(self.transforms[place], items, self._stages[place])
+        del self.made[at:]
+        return whole.paced(items, self.pace, self.made, at)
 
     def _all(self) -> Fused:
         """Return all transforms in a row."""
@@ -187,10 +213,20 @@ class RegionRun(Passes):
         while self._stretch is not None:
             place, items = self._stretch
             self._fused = behind = fuse(self.transforms, place + 1)
-            yield from behind.paced(self._timed(items, until), self.pace, self.made)
+            timed, others = self._timed(items, until), len(self.made)
+            yield from behind.paced(timed, self.pace, self.made)
             if self.paused:
                 return
+            yield from self._check_read([timed, *self.made[others:]], behind)
             self._stretch = next(self._stretches, None)
+
+    def _check_read(self, made: list[Any], behind: Fused) -> Iterator[Any]:
+        """Raise RuntimeError if a stage has left input of its own accord."""
+        at = _last_suspended(made)
+        if at >= 0:
+            place = behind.offsets[at]
+            if self._heard(place - 1) and _reads_all(self.transforms[place]):
+                yield from _unread(self.transforms[place], made[at], self._stages[place])
 
     def _timed(self, items: Iterator[Any], until: float) -> Iterator[Any]:
         for item in items:

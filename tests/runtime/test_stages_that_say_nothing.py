@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from itertools import accumulate, count, cycle
+from itertools import accumulate, count, cycle, islice
 from typing import Any
 
 import pytest
@@ -233,3 +233,77 @@ async def test_a_stage_that_says_so_too_early_fails_by_its_name_rather_than_lose
         RuntimeError, match=r"says\(False\), chained at .* has more elements, but its `pending` is false"
     ):
         await one_by_one(Flow.of("a").then(Says(honest=False)))
+
+
+@frozen
+class Leaving(Stage[Any, Any]):
+    """Reads no more than some elements of its input, and does not say that it is done."""
+
+    most: int
+
+    def apply(self, items: Iterator[Any]) -> Iterator[Any]:
+        return islice(items, self.most)
+
+
+@frozen
+class LeavingDone(Stage[Any, Any]):
+    """The same, and it says so."""
+
+    most: int
+
+    def transform(self) -> Transform[Any, Any]:
+        return Left(self.most)
+
+
+@define
+class Left(Transform[Any, Any]):
+    left: int
+
+    def apply(self, items: Iterator[Any]) -> Iterator[Any]:
+        for item in items:
+            self.left -= 1
+            yield item
+            if not self.left:
+                return
+
+    @property
+    def done(self) -> bool:
+        return not self.left
+
+
+BEFORE = [
+    pytest.param(lambda flow: flow, id="of the source"),
+    pytest.param(lambda flow: flow.then(Twice()), id="of another stage"),
+    pytest.param(lambda flow: flow.sort_by(lambda item: item), id="that a stage emits at its end"),
+]
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("before", BEFORE)
+async def test_a_stage_that_leaves_input_without_being_done_fails_by_its_name(
+    end: End, source: Made, before: Made
+) -> None:
+    message = r"leaving\(0\), chained at .*: apply\(\) of Leaving has returned before the end of its input"
+    with pytest.raises(RuntimeError, match=message):
+        await end(before(source("a", "b")).then(Leaving(0)).map(str))
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("before", BEFORE)
+async def test_a_stage_that_leaves_a_part_of_a_list_fails_too(end: End, before: Made) -> None:
+    with pytest.raises(RuntimeError, match=r"leaving\(1\), chained at .*: apply\(\) of Leaving has returned"):
+        await end(before(Flow.of("a", "b")).then(Leaving(1)))
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("before", BEFORE)
+async def test_a_stage_that_is_done_may_leave_input(end: End, source: Made, before: Made) -> None:
+    assert 1 == len(await end(before(source("a", "b")).then(LeavingDone(1)).map(str)))
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("source", SOURCES)
+async def test_a_stage_that_has_all_of_its_input_need_not_look_for_more(end: End, source: Made) -> None:
+    assert ["a", "b"] == await end(source("a", "b").then(Leaving(2)))

@@ -40,7 +40,7 @@ class Twice(Stage[Any, Any]):
 class Endless(Stage[Any, Any]):
     """Never comes to an end, and gives nothing."""
 
-    def apply(self, items: Iterator[Any]) -> Iterator[Any]:
+    def paced(self, items: Iterator[Any], pace: object) -> Iterator[Any]:
         return iter(())
 
 
