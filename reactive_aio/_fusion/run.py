@@ -144,7 +144,7 @@ class RegionRun(Passes):
 
         A stage that does not look at the time has no reason to end a pass. Called again and again, it might never take an element.
         """
-        at = _last_suspended(self.made[:-1]) + 1
+        at = len(self.made) > 1 and _last_suspended(self.made[:-1]) + 1
         if not at:
             return None
         whole, items = self._all(), self.made[at - 1]
