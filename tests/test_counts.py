@@ -218,7 +218,7 @@ def test_each_further_subscriber_of_a_shared_flow_costs_11_calls_for_256_element
     assert shared_by(8) - shared_by(1) <= 7 * 11.5 * ROUNDS
 
 
-def test_one_of_eight_who_await_an_element_at_a_time_takes_21_calls_for_it() -> None:
+def test_one_of_eight_who_await_an_element_at_a_time_takes_12_calls_for_it() -> None:
     async def read(flow: Flow[int]) -> None:
         async for _ in flow:
             pass
@@ -231,7 +231,7 @@ def test_one_of_eight_who_await_an_element_at_a_time_takes_21_calls_for_it() -> 
         return python_calls(lambda: asyncio.run(all_read(n)))
 
     counted(100)  # functions are generated, modules imported
-    assert counted(400) - counted(200) <= 21 * 8 * 200
+    assert counted(400) - counted(200) <= 12 * 8 * 200
 
 
 # --- calls of Python functions for a subscription ---------------------------------------------------------------------

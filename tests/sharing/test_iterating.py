@@ -7,14 +7,13 @@ import gc
 import threading
 import weakref
 from collections.abc import Callable, Coroutine
-from itertools import pairwise
+from itertools import count, pairwise
 from typing import Any
 
 import pytest
 
 from reactive_aio import Flow, Hub, hooks
 from reactive_aio._core import budgets
-from reactive_aio._core.budgets import Budget
 from reactive_aio.errors import SlowSubscriberError, SourceCancelledError
 from reactive_aio.operators.sharing.delivery import AT_ONCE
 from reactive_aio.testing import run_virtual
@@ -304,51 +303,46 @@ async def test_one_who_never_waits_lets_the_event_loop_have_a_turn(
     assert turns > 15
 
 
-@pytest.mark.usefixtures("still")
-async def test_a_delivery_to_many_wakes_those_together_for_whom_it_has_taken() -> None:
+async def woken_in_turns(readers: int, tick: float, monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return how many tasks went on in each turn of the loop, for one element, if each look at the clock takes some time."""
     hub: Hub[int] = Hub(idle="drop")
     woken: list[int] = []
     turn = 0
 
-    def count() -> None:
+    def note() -> None:
         nonlocal turn
         turn += 1
-        asyncio.get_running_loop().call_soon(count)
+        asyncio.get_running_loop().call_soon(note)
 
     async def one() -> None:
         await anext(aiter(hub.flow))
         woken.append(turn)
 
-    tasks = [asyncio.ensure_future(one()) for _ in range(100)]
+    tasks = [asyncio.ensure_future(one()) for _ in range(readers)]
     await idle()
-    count()
+    note()
+    monkeypatch.setattr(budgets, "clock", count(step=tick).__next__)
     await hub.emit(1)
     await asyncio.gather(*tasks)
-
-    assert [AT_ONCE, 100 - AT_ONCE] == [woken.count(each) for each in sorted(set(woken))]
-
-
-@pytest.mark.usefixtures("still")
-async def test_tasks_that_a_run_wakes_in_its_own_turn_share_one_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[float] = []
-    give_away = Budget.give_away
-
-    def noted(budget: Budget, seconds: float) -> None:
-        given.append(seconds)
-        give_away(budget, seconds)
-
-    monkeypatch.setattr(Budget, "give_away", noted)
-    flow = Flow.range(9).share(prefetch=4, start=40)
-    assert [list(range(9))] * 40 == await asyncio.gather(*[iterated(flow) for _ in range(40)])
-
-    assert 0 < max(given) <= budgets.TURN * 1.001
+    return [woken.count(each) for each in sorted(set(woken))]
 
 
-@pytest.mark.usefixtures("still")
-async def test_the_end_of_many_tasks_is_no_single_iteration_of_the_loop() -> None:
+async def test_a_delivery_to_many_wakes_those_together_for_whom_there_is_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [100] == await woken_in_turns(100, 0.0, monkeypatch)
+
+
+async def test_many_tasks_are_not_woken_in_a_single_iteration_of_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    woken = await woken_in_turns(100, budgets.TURN / 20, monkeypatch)
+
+    assert max(woken) <= 20
+    assert 100 == sum(woken)
+
+
+async def test_the_end_of_many_tasks_is_no_single_iteration_of_the_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     hub: Hub[int] = Hub(idle="drop")
     reading = [asyncio.create_task(iterated(hub.flow)) for _ in range(4 * AT_ONCE)]
     await idle()
+    monkeypatch.setattr(budgets, "clock", count(step=budgets.TURN / 20).__next__)
     hub.complete()
 
     ended: list[int] = []
@@ -356,6 +350,29 @@ async def test_the_end_of_many_tasks_is_no_single_iteration_of_the_loop() -> Non
         await asyncio.sleep(0)
         ended.append(sum(task.done() for task in reading))
     assert max(after - before for before, after in pairwise([0, *ended])) <= AT_ONCE
+
+
+def test_a_task_that_ends_the_loop_keeps_no_other_from_its_element() -> None:
+    async def one(flow: Flow[int], end: type[BaseException] | None) -> int:
+        item = await anext(aiter(flow))
+        if end is not None:
+            raise end
+        return item
+
+    with asyncio.Runner() as runner:
+        hub: Hub[int] = Hub(idle="drop")
+        loop = runner.get_loop()
+        ends = (None, SystemExit, None, KeyboardInterrupt, None)
+        tasks = [loop.create_task(one(hub.flow, end)) for end in ends]
+        runner.run(idle())
+        with pytest.raises(SystemExit):
+            runner.run(hub.emit(1))
+        with pytest.raises(KeyboardInterrupt):
+            runner.run(idle())
+        runner.run(idle())
+
+        assert [1, 1, 1] == [task.result() for task, end in zip(tasks, ends, strict=True) if end is None]
+        assert [SystemExit, KeyboardInterrupt] == [type(task.exception()) for task in tasks[1::2]]
 
 
 async def test_a_snapshot_shows_how_far_it_has_come() -> None:
@@ -427,3 +444,26 @@ async def test_a_task_that_is_kept_when_it_has_failed_does_not_keep_its_reader(
         assert task.cancelled() or isinstance(task.exception(), TimeoutError)
     finally:
         gc.enable()
+
+
+async def test_a_future_that_no_task_awaits_alone_is_resumed_by_the_loop() -> None:
+    loop = asyncio.get_running_loop()
+    seen: list[str] = []
+
+    async def awaits(waiter: asyncio.Future[float]) -> None:
+        await waiter
+        seen.append("awaited")
+
+    def come() -> None:
+        for waiter in waiters:
+            budgets.resume(waiter, 1.0)
+        seen.append("come")
+
+    waiters = [loop.create_future() for _ in range(3)]
+    tasks = [asyncio.create_task(awaits(waiter)) for waiter in (*waiters[1:], waiters[2])]
+    await idle()
+    loop.call_soon(come)
+    await asyncio.gather(*tasks)
+
+    assert ["awaited", "come", "awaited", "awaited"] == seen
+    assert [1.0] * 3 == [waiter.result() for waiter in waiters]

@@ -99,6 +99,7 @@ async def cancelled_when_taken(hot: Hot, items: Taken[int]) -> None:
     assert wait.cancelled()
 
 
+@pytest.mark.usefixtures("hurried")
 async def test_an_element_is_not_lost_with_a_wait_that_is_cancelled_when_it_has_been_taken() -> None:
     hot = Hot.of()
     async with Taken[int](hot.shared, as_it_is) as items:
@@ -107,6 +108,7 @@ async def test_an_element_is_not_lost_with_a_wait_that_is_cancelled_when_it_has_
         assert 1 == await anext(items)
 
 
+@pytest.mark.usefixtures("hurried")
 async def test_an_element_for_which_the_task_does_not_come_is_discarded() -> None:
     discarded: list[object] = []
     hot = Hot.of()

@@ -119,14 +119,19 @@ class Broadcast(ABC):
             mutex.owner, mutex.untouched = get_ident(), False
             ended = log.ended
             if not reader.over:
-                furthest, least = log.goals.greatest, log.places.least
-                log.want_next(cursor)
+                goals, goal = log.goals, cursor.goal
+                furthest, least = goals.greatest, log.places.least
+                if log.tail.items:
+                    log.seal()
+                if goal == cursor.at:
+                    goals.move(goal, goal + 1)
+                    cursor.goal = goal + 1
                 if not ended:  # else it is for `take` to say so
                     reader.is_due = False
                     if node is not None and node.behind is not None:
                         items = log.take(cursor)
                     # The demand upstream depends on these, and on others only where a reader is held up.
-                    if log.goals.greatest > furthest or log.places.least > least or furthest > least + self.lag:
+                    if goals.greatest > furthest or log.places.least > least or furthest > least + self.lag:
                         then = self._settle()
         finally:
             mutex.owner = 0

@@ -27,6 +27,49 @@ AT_ONCE: Final = 64
 
 
 @define(eq=False)
+class Waking(Taker):
+    """The tasks of one event loop that wait and may go on: they share one turn, however many there are."""
+
+    budget: Budget
+    waiters: deque[asyncio.Future[float]] = field(init=False, factory=new_deque)
+    """Each wakes a task, and says when the event loop is to have a turn."""
+    posted: bool = field(init=False, default=False)
+    """Whether the turn is to come, or is running."""
+
+    def add(self, waiter: asyncio.Future[float]) -> None:
+        """Let a task go on, in a turn; on the loop."""
+        self.waiters.append(waiter)
+        if not self.posted:
+            self.post()
+
+    def post(self) -> None:
+        """Schedule the turn."""
+        self.posted = True
+        self.budget.add(self)
+
+    def come(self) -> None:
+        """Let the tasks go on, one after another, until the time is up."""
+        waiters, budget, now = self.waiters, self.budget, budgets.clock()
+        until, budget.until = budget.until, 0.0  # for what they begin this is no turn
+        share = budgets.TURN / max(len(waiters), budgets.SHARES)
+        try:
+            while waiters:
+                waiter = waiters.popleft()
+                if not waiter.done():
+                    budgets.resume(waiter, now + share)
+                    now = budgets.clock()
+                    if now >= until:
+                        break
+        finally:  # a task may end the event loop by a KeyboardInterrupt
+            self.posted = bool(waiters)
+            if waiters:
+                budget.add(self)
+
+    def strand(self, closed: RuntimeError) -> None:
+        """Nothing: the loop has no step for a task any more."""
+
+
+@define(eq=False)
 class Delivery(Taker):
     """The readers of one log that are on one event loop: they share one turn, however many there are.
 
@@ -43,16 +86,13 @@ class Delivery(Taker):
     """Whether the log has grown since the last check for due readers."""
     taken: deque[ReaderChunk] = field(init=False, factory=new_deque)
     """Elements and ends that have been taken and not passed on yet. A region that has ended discards its elements."""
-    part: float = field(init=False, default=budgets.TURN / budgets.SHARES)
-    """How long a woken task may go on. All tasks that are woken together share one turn."""
-    woken: int = field(init=False, default=0)
-    """The number of woken tasks that the budget does not know yet."""
     watch: Attachment | None = field(init=False, default=None)
     """Called when the event loop that makes the elements has ended, if that is another one."""
     posted: bool = field(init=False, default=False)
     """Whether a turn is to come."""
     _ident: int = field(init=False, factory=get_ident)
     budget: Budget = field(init=False, default=Factory(lambda self: Budget.of(self.loop), takes_self=True))
+    waking: Waking = field(init=False, default=Factory(lambda self: Waking(self.budget), takes_self=True))
 
     def note(self, reader: Reader) -> bool:
         """Notify a reader. Return True if `post` has to be called when the lock has been released."""
@@ -121,7 +161,6 @@ class Delivery(Taker):
         The rest comes behind whatever else waits for a turn, which is posted then or if it is to come ``again``.
         """
         taken, budget = self.taken, self.budget
-        self.part = budgets.TURN / max(len(taken), budgets.SHARES)
         while taken:
             reader, items, end = taken.popleft()
             if end is None:
@@ -130,8 +169,6 @@ class Delivery(Taker):
                 reader.context.run(reader.give, items, end)
             if budgets.clock() >= budget.until:
                 break
-        woken, self.woken = self.woken, 0
-        budget.give_away(woken * self.part)
         if again or (taken and self.broadcast.put_off(self)):
             self.post()
 

@@ -274,15 +274,6 @@ class Log:
             self.goals.move(cursor.goal, goal)
             cursor.goal = goal
 
-    def want_next(self, cursor: Cursor) -> None:
-        """Request one element for a reader, unless it has."""
-        if self.tail.items:
-            self.seal()
-        goal = cursor.goal
-        if goal == cursor.at:
-            self.goals.move(goal, goal + 1)
-            cursor.goal = goal + 1
-
     def take(self, cursor: Cursor) -> list[Any]:
         """Return elements that a reader has requested, in a list that must not be changed. It may be empty."""
         self.seal()

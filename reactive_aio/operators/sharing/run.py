@@ -229,7 +229,8 @@ class Run(Broadcast):
             if not late:
                 here = self._given_at_once(items) if self.in_turns else None
                 if here is not None:
-                    then = self._settle()
+                    # All have moved together, so none is held up.
+                    then = self._settle() if self.log.goals.greatest > self.asked else None
                 else:
                     # More is asked for when readers move or want more: this changes neither.
                     deliveries = self._put(items)

@@ -56,7 +56,7 @@ class TaskReader(Reader):
     prefetch: int | None = None
     """The number of elements that it requests before its task does."""
     waiter: asyncio.Future[float] | None = field(init=False, default=None)
-    """Wakes the task, and says how long it may go on without a turn of the event loop."""
+    """Wakes the task, and says when the event loop is to have a turn."""
     items: deque[Any] = field(init=False, factory=new_deque)
     """The elements that have been taken, until the task comes for them."""
     end: End | None = field(init=False, default=None)
@@ -107,11 +107,11 @@ class TaskReader(Reader):
     def _receive(self, items: list[Any]) -> None:
         """Keep elements that the task has requested, and wake it. It calls no code of the user, and needs no context."""
         self.items += items
-        waiter = self.waiter
-        if waiter is not None and not waiter.done():
-            delivery = self.delivery
-            delivery.woken += 1
-            waiter.set_result(delivery.part)
+        if (waiter := self.waiter) is not None:
+            waking = self.delivery.waking
+            waking.waiters.append(waiter)  # as `wake`, without the calls: each element comes by here for each reader
+            if not waking.posted:
+                waking.post()
 
     def give(self, items: list[Any], end: End | None) -> None:
         """Keep elements that the task has requested, and then the end, and wake it; in its context."""
@@ -120,8 +120,6 @@ class TaskReader(Reader):
             return
         self.items += items
         self.end = end
-        if self.waiter is not None:
-            self.delivery.woken += 1  # so that the ends of a thousand tasks are no single iteration of the loop
         self.wake()
 
     def fail(self, error: BaseException) -> None:
@@ -144,8 +142,8 @@ class TaskReader(Reader):
 
     def wake(self) -> None:
         """Let the task go on, if it waits."""
-        if self.waiter is not None and not self.waiter.done():
-            self.waiter.set_result(self.delivery.part)
+        if self.waiter is not None:
+            self.delivery.waking.add(self.waiter)
 
 
 @define(eq=False)
@@ -229,16 +227,15 @@ class Steps:
                 # Nothing comes between that look and this: what wakes the task is called by the loop.
                 if reader.end is not None:
                     await _over(reader, place)
-                reader.waiter = place.loop.create_future()
+                reader.waiter = asyncio.Future(loop=place.loop)  # as `create_future`, without the call
                 try:
-                    part = await reader.waiter
+                    reader.deadline = await reader.waiter
                 finally:
                     reader.waiter = None
-                reader.deadline = budgets.clock() + part
                 waited = True
             if not waited and budgets.clock() >= reader.deadline:
                 reader.deadline = await reader.delivery.budget.turn()
-            reader.awaited, reader.until = False, reader.deadline
+            reader.until = reader.deadline
             return items.popleft() if reader.prefetch is None else reader.take_one()
         finally:
             reader.awaited, reader.steps = False, None
