@@ -29,7 +29,7 @@ COLUMN: Final = "batch"
 OF_A_RUN: Final = r"-(\d{8,}|all)"
 """The end of the names of batches, after that of their run."""
 PATIENCE: Final = 10.0
-"""Seconds for Spark to report how many rows it has written. Mostly it has done so when the write returns."""
+"""Seconds for Spark to report how many rows it has written, or to end its tasks. Mostly it has done so when the write returns."""
 
 
 @frozen
