@@ -97,6 +97,17 @@ async def test_a_table_of_the_catalog(spark: Any, tmp_path: Path) -> None:
         spark.sql("DROP DATABASE sink CASCADE")
 
 
+async def test_several_runs_write_to_one_new_table_at_once(spark: Any, tmp_path: Path) -> None:
+    spark.sql(f"CREATE DATABASE sink LOCATION '{tmp_path}/db'")
+    try:
+        writers = [Table(spark, "sink.readings", run=f"r{n}") for n in range(4)]
+        writes = [readings(6).to_spark(writer, Reading, size=2) for writer in writers]
+        assert [Committed(writer.run, 3, 6) for writer in writers] == await asyncio.gather(*writes)
+        assert sorted([*range(6)] * 4) == sorted(row.id for row in spark.table("sink.readings").collect())
+    finally:
+        spark.sql("DROP DATABASE sink CASCADE")
+
+
 async def test_a_function_is_given_frames_and_numbers(spark: Any) -> None:
     seen: list[tuple[int, list[int]]] = []
 
