@@ -15,6 +15,8 @@ pa: Any = pytest.importorskip("pyarrow")
 compute: Any = pytest.importorskip("pyarrow.compute")
 pytest.importorskip("pyspark")
 
+from pyspark.sql.types import ArrayType, LongType, MapType, StringType, StructType  # noqa: E402
+
 from reactive_aio._remote.variables import Values  # noqa: E402
 from reactive_aio.spark._frame.task import FrameTask  # noqa: E402
 from reactive_aio.spark._results.task import Kept, ResultsTask  # noqa: E402
@@ -192,6 +194,42 @@ def test_spark_does_not_count_rows_where_the_flow_counts_batches(spark: Any, ste
 def test_a_type_that_arrow_does_not_have_is_refused_when_the_flow_is_built(spark: Any) -> None:
     with pytest.raises(TypeError, match=r"from_spark\(as_=RecordBatch\): Arrow has no type"):
         Flow.from_spark(spark.sql("SELECT INTERVAL '1' MONTH AS months"), as_=pa.RecordBatch)
+
+
+@pytest.mark.parametrize(
+    ("values", "type_", "needed"),
+    [
+        ([[1, None]], pa.list_(pa.int64()), ArrayType(LongType(), containsNull=False)),
+        ([[("a", None)]], pa.map_(pa.string(), pa.int64()), MapType(StringType(), LongType(), valueContainsNull=False)),
+        (
+            [{"a": [[1], [None]]}],
+            pa.struct([("a", pa.list_(pa.list_(pa.int64())))]),
+            StructType().add("a", ArrayType(ArrayType(LongType(), containsNull=False))),
+        ),
+    ],
+)
+def test_null_inside_a_column_that_has_none_there_is_refused(spark: Any, values: Any, type_: Any, needed: Any) -> None:
+    made = numbers(spark, 1, 1).map(lambda _: pa.RecordBatch.from_arrays([pa.array(values, type_)], ["it"]))
+
+    with pytest.raises(Exception, match="element #0, column it: int64 not null is needed, not null in "):
+        made.to_frame(StructType().add("it", needed)).collect()
+
+
+def test_what_the_place_of_a_null_holds_is_not_looked_at(spark: Any) -> None:
+    def hidden(_: Any) -> Any:
+        inner = pa.array([1, None, 2], pa.int64())
+        lists = pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), inner, mask=pa.array([False, True, False]))
+        maps = pa.array([[("a", None)], [("a", 1)], None], pa.map_(pa.string(), pa.int64()))
+        return pa.RecordBatch.from_arrays([lists, maps], ["it", "named"]).slice(1)
+
+    strict = MapType(StringType(), LongType(), valueContainsNull=False)
+    made = numbers(spark, 1, 1).map(hidden)
+
+    rows = made.to_frame(
+        StructType().add("it", ArrayType(LongType(), containsNull=False)).add("named", strict)
+    ).collect()
+
+    assert [(None, {"a": 1}), ([2], None)] == list(map(tuple, rows))
 
 
 def test_null_in_a_column_that_has_none_is_refused(spark: Any) -> None:

@@ -37,9 +37,17 @@ def _column(batch: Any, field: Any, at: int) -> Any:
         raise SchemaMismatchError(
             f"element #{at} is a batch with {has} {field.name!r}. It has the columns {', '.join(batch.schema.names)}"
         )
-    column = batch.column(found[0])
-    if not field.nullable and column.null_count:
-        raise SchemaMismatchError(f"element #{at}, column {field.name}: {field.type} not null is needed, not null")
+    column = _typed(batch.column(found[0]), field, at)
+    if (lacking := _lacking(column, field)) is not None:
+        inside = "" if lacking is field else f" in {lacking.name}"
+        raise SchemaMismatchError(
+            f"element #{at}, column {field.name}: {lacking.type} not null is needed, not null{inside}"
+        )
+    return column
+
+
+def _typed(column: Any, field: Any, at: int) -> Any:
+    """Return the column with the type of the field."""
     if column.type == field.type:
         return column
     needed = f"element #{at}, column {field.name}: {field.type} is needed, not {column.type}"
@@ -49,6 +57,31 @@ def _column(batch: Any, field: Any, at: int) -> Any:
         return column.cast(field.type)
     except (ValueError, NotImplementedError) as error:  # Arrow's own errors among them
         raise SchemaMismatchError(f"{needed}: {error}") from error
+
+
+def _lacking(column: Any, field: Any) -> Any:
+    """Return the field, or one inside it, that must have no null and has one. Arrow does not look inside lists and maps."""
+    if column.null_count and not field.nullable:
+        return field
+    found = (_lacking(values, each) for each, values in _inside(column, field.type))
+    return next((each for each in found if each is not None), None)
+
+
+def _inside(column: Any, type_: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield the fields inside a type, and their values. A null has none inside."""
+    import pyarrow as pa
+
+    types: Any = pa.types
+    if not types.is_nested(type_):
+        return
+    there = column.drop_null()
+    if types.is_struct(type_):
+        yield from zip(type_, there.flatten(), strict=True)
+    elif types.is_map(type_):
+        first, last = there.offsets[0].as_py(), there.offsets[-1].as_py()
+        yield type_.item_field, there.items.slice(first, last - first)
+    else:
+        yield type_.value_field, there.flatten()
 
 
 def _alike(one: Any, other: Any) -> bool:

@@ -27,6 +27,14 @@ def is_stopped(at: SparkSession | SparkContext) -> bool:
     return getattr(known, "sparkContext", known)._jsc is None
 
 
+def answers(session: SparkSession) -> bool:
+    """Return whether Spark answers. If it does, an error of the network or of a file is not its own."""
+    try:
+        return bool(session.version)
+    except Exception:
+        return False
+
+
 def check_running(method: str, at: SparkSession | SparkContext) -> None:
     """Raise if a session has been stopped."""
     if is_stopped(at):

@@ -6,19 +6,23 @@ import re
 from itertools import dropwhile, islice, takewhile
 from typing import Any, Final
 
-from ..._core.guard import FAILURES
-from ..._core.notes import root_of, set_cause
+from ..._core.guard import FAILURES, brief
+from ..._core.notes import notes_of, root_of, set_cause
 from ..._remote.failures import unpack
 from ...errors import SparkJobError
 from .._task.sealing import is_seal, own_secret, unsealed
 
 TRACEBACK: Final = "Traceback (most recent call last):"
+BEGINS: Final = re.compile(r"(\s*\+ Exception Group )?" + re.escape(TRACEBACK) + "$")
+OF_A_GROUP: Final = re.compile(r"^  [|+] ", re.MULTILINE)
+"""The beginning of the lines of an exception group. Those of its members have more in front."""
 CAUSED: Final = "Caused by: "
 MISSING: Final = "ModuleNotFoundError: No module named"
 ADVICE: Final = (
     "Spark's workers run a Python that lacks this module. By default that is the `python3` that the shell finds, and not the one of the driver. "
     "Set PYSPARK_PYTHON to a Python that has the module, before the session starts. A module of your own you can send by addPyFile()"
 )
+IN_A_WORKER: Final = "An exception was thrown from the Python worker:"
 JAVA_TYPE: Final = re.compile(r"^(\w+\.)+[\w$]+: ")
 
 
@@ -30,13 +34,21 @@ def text_of(error: BaseException) -> str:
         return ""
 
 
-def told(error: Exception, context: Any = None) -> str:
+def told(error: BaseException, context: Any = None) -> str:
     """Return the failure and its cause in one line. ``context`` is that of the session, which may have been stopped."""
     if context is not None and context._jsc is None:
         return "its session has been stopped"
+    if (original := original_of(error)) is not None:
+        return f"{IN_A_WORKER} {brief(original)}"
     line = _line(text_of(error)) or type(error).__name__
     cause = _cause(error)
     return line if JAVA_TYPE.sub("", cause) in line else f"{line} (caused by {cause})"
+
+
+def original_of(error: BaseException) -> BaseException | None:
+    """Return the exception that a task of a frame of ours has raised, if Spark's text for the failure holds it."""
+    packed = unsealed(text_of(error), own_secret())
+    return None if packed is None else unpack(packed)
 
 
 def failure_of(what: str, error: Exception, context: Any = None) -> BaseException:
@@ -44,9 +56,7 @@ def failure_of(what: str, error: Exception, context: Any = None) -> BaseExceptio
 
     The error of Spark is the cause of either, or of the first cause that it has.
     """
-    packed = unsealed(text_of(error), own_secret())
-    if packed is not None:
-        original = unpack(packed)
+    if (original := original_of(error)) is not None:
         set_cause(root_of(original), error)
         return original
     failure = SparkJobError(f"{what}: {told(error, context)}")
@@ -59,9 +69,14 @@ def failure_of(what: str, error: Exception, context: Any = None) -> BaseExceptio
 
 
 def notes_in(error: BaseException) -> list[str]:
-    """Return the notes of a Python exception in a task, such as its operator: the lines after it."""
-    lines = text_of(error).splitlines()
-    tracebacks = [at for at, line in enumerate(lines) if line.endswith(TRACEBACK)]
+    """Return the notes of a Python exception in a task, such as its operator.
+
+    If Spark's text does not hold the exception, they are the lines after it.
+    """
+    if (original := original_of(error)) is not None:
+        return notes_of(original)
+    lines = _lines(text_of(error))
+    tracebacks = _tracebacks(lines)
     if not tracebacks:
         return []
     rest = dropwhile(lambda line: not line or line[0].isspace(), lines[tracebacks[-1] + 1 :])
@@ -69,20 +84,30 @@ def notes_in(error: BaseException) -> list[str]:
     return [note for note in notes if not is_seal(note)]
 
 
+def _lines(text: str) -> list[str]:
+    """Return the lines of a text, those of an exception group as those of any other exception."""
+    return OF_A_GROUP.sub("", text).splitlines() or [""]
+
+
+def _tracebacks(lines: list[str]) -> list[int]:
+    """Return where Python's tracebacks begin. Those of the members of a group do not count."""
+    return [at for at, line in enumerate(lines) if line.endswith(TRACEBACK) and not line.lstrip().startswith("|")]
+
+
 def _line(text: str) -> str:
     """Return the first line of a text, and the line of the last Python exception in it."""
-    lines = text.splitlines() or [""]
+    lines = _lines(text)
     if len(lines) > 1 and lines[1].startswith(": "):
         lines = [lines[1][2:], *lines[2:]]  # behind the call that py4j made is what the JVM says
-    first = lines[0].removesuffix(TRACEBACK).rstrip()
-    tracebacks = [at for at, line in enumerate(lines) if line.endswith(TRACEBACK)]
+    first = BEGINS.sub("", lines[0]).rstrip()
+    tracebacks = _tracebacks(lines)
     if tracebacks:
         raised = next((line for line in lines[tracebacks[-1] + 1 :] if line and not line[0].isspace()), "")
         return f"{first} {raised}".strip()
     return f"{first} {lines[-1]}" if first.endswith(":") and len(lines) > 1 else first
 
 
-def _cause(error: Exception) -> str:
+def _cause(error: BaseException) -> str:
     """Return the text of the first cause, if known. PySpark keeps the causes of some exceptions only as text."""
     root: Any = error
     while (before := getattr(root, "_cause", None)) is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import secrets
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from os import PathLike, fspath
@@ -16,7 +17,7 @@ from ..._core.containers import new_dict
 from ...errors import SparkJobError, UnsupportedOnSparkError
 from ...operators._fluent import check_count
 from .._job.calls import is_connect
-from ._writers import COLUMN, OF_A_RUN, Batch, BatchWriter, Committed, check_columns, counting
+from ._writers import COLUMN, OF_A_RUN, PATIENCE, Batch, BatchWriter, Committed, check_columns, counting
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -127,7 +128,10 @@ class Files(BatchWriter):
             # Unlike FileSystem's, this rename fails if the target is there, rather than move the folder into it.
             files.rename(aside, self._path(f"{COLUMN}={batch.name}"), self._none(getattr(fs, "Options$Rename")))
         except Exception:
-            with suppress(Exception):  # the failure says more, and what is left is hidden
+            # The failure says more than one here, and what is left is hidden.
+            with suppress(Exception):
+                self._wait_for_tasks()
+            with suppress(Exception):
                 files.delete(aside, True)
             raise
         with suppress(Exception):  # nobody can commit this batch any more, so what others have left of it is of no use
@@ -155,6 +159,18 @@ class Files(BatchWriter):
         for name in self._read(files, own, REPLACES):
             files.delete(self._path(name), True)
         files.delete(self._path(own, REPLACES), False)
+
+    def _wait_for_tasks(self) -> None:
+        """Wait for the tasks of the job that has failed here. One that Spark has not ended yet would make its folder anew."""
+        context: Any = self.session.sparkContext
+        tracker: Any = context.statusTracker()
+        jobs = tracker.getJobIdsForGroup(context.getLocalProperty("spark.jobGroup.id"))
+        stages = tracker.getJobInfo(max(jobs)).stageIds
+        until = time.monotonic() + PATIENCE
+        while any(info.numActiveTasks for info in map(tracker.getStageInfo, stages) if info is not None):
+            if time.monotonic() > until:
+                return
+            time.sleep(0.01)
 
     def _told(self, rows: int | None) -> int:
         if rows is None:

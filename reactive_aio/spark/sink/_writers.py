@@ -11,6 +11,7 @@ import secrets
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from attrs import field, frozen
@@ -28,8 +29,12 @@ PLAIN: Final = re.compile(r"[A-Za-z0-9_.]+(-[A-Za-z0-9_.]+)*")
 COLUMN: Final = "batch"
 OF_A_RUN: Final = r"-(\d{8,}|all)"
 """The end of the names of batches, after that of their run."""
+MAKING: Final = Lock()
+"""Held while a table is made, which a job of Spark does as well."""
+TURNS: Final[dict[tuple[str | None, ...], Lock]] = {}
+"""By table. Two jobs of Spark that write to one table at once remove each other's files, even those that one has committed."""
 PATIENCE: Final = 10.0
-"""Seconds for Spark to report how many rows it has written. Mostly it has done so when the write returns."""
+"""Seconds for Spark to report how many rows it has written, or to end its tasks. Mostly it has done so when the write returns."""
 
 
 @frozen
@@ -158,7 +163,8 @@ class Table(BatchWriter):
     """A table of the session's catalog, partitioned by a column ``batch``: a repeated batch replaces itself.
 
     A missing table is made as Parquet. A reader may see a part of a batch, or none of it, while it is written or
-    replaced. After a failed write, the next one of the same run completes it.
+    replaced. After a failed write, the next one of the same run completes it. Runs of one process take turns, batch by
+    batch. Two processes must not write to one table at the same time.
     """
 
     repeatable = True
@@ -170,9 +176,10 @@ class Table(BatchWriter):
         from pyspark.sql.functions import lit
 
         check_columns(self, empty)
-        if not self.session.catalog.tableExists(self.table):
-            empty.withColumn(COLUMN, lit("")).write.format("parquet").partitionBy(COLUMN).saveAsTable(self.table)
-            return
+        with MAKING:
+            if not self.session.catalog.tableExists(self.table):
+                empty.withColumn(COLUMN, lit("")).write.format("parquet").partitionBy(COLUMN).saveAsTable(self.table)
+                return
         wanted = [*empty.columns, COLUMN]
         columns = self.session.table(self.table).columns
         partitions = [each.name for each in self.session.catalog.listColumns(self.table) if each.isPartition]
@@ -200,10 +207,16 @@ class Table(BatchWriter):
 
     def write(self, frame: DataFrame, batch: Batch) -> None:
         """Replace the partition of the batch, and no other: `insertInto` would overwrite the whole table."""
-        self.session.sql(
-            f"INSERT OVERWRITE TABLE {self.table} PARTITION ({COLUMN} = '{batch.name}') SELECT * FROM {{frame}}",
-            frame=frame if batch.whole else frame.coalesce(1),
-        )
+        with self._in_turn():
+            self.session.sql(
+                f"INSERT OVERWRITE TABLE {self.table} PARTITION ({COLUMN} = '{batch.name}') SELECT * FROM {{frame}}",
+                frame=frame if batch.whole else frame.coalesce(1),
+            )
+
+    def _in_turn(self) -> Lock:
+        """Return the lock of the table, which may have several names."""
+        found = self.session.catalog.getTable(self.table)
+        return TURNS.setdefault((found.catalog, *(found.namespace or ()), found.name), Lock())
 
 
 @frozen

@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from ..._core.guard import FAILURES, as_failure
 from ..._core.notes import add_note
 from ...errors import SparkJobError
-from .._job.asking import STOPPED, check_running, is_stopped
+from .._job.asking import STOPPED, answers, check_running, is_stopped
 from .._job.calls import Calls, jobs_of
 from .._job.told import told
 from .._task.zones import zone_of
@@ -149,6 +149,7 @@ def raise_told(writer: BatchWriter, error: BaseException, what: str) -> NoReturn
     from py4j.protocol import Py4JError
 
     stopped = is_stopped(writer.session)  # then it may be an error of any type
-    if not isinstance(error, Exception if stopped else (PySparkException, Py4JError, OSError)):
+    of_spark = isinstance(error, Exception if stopped else (PySparkException, Py4JError))
+    if not of_spark and (not isinstance(error, OSError) or answers(writer.session)):
         raise error
     raise SparkJobError(f"to_spark({writer}): {what}: {STOPPED if stopped else told(error)}") from error

@@ -16,6 +16,8 @@ from tests.spark.tally import Tally
 
 pytest.importorskip("pyspark")
 
+from py4j.protocol import Py4JError
+
 from reactive_aio.spark.sink import Batch, Committed, Files, Frames, Table
 from tests.spark.jobs import active_jobs
 from tests.spark.waiting import LIMIT, until
@@ -91,6 +93,17 @@ async def test_a_table_of_the_catalog(spark: Any, tmp_path: Path) -> None:
             ValueError, match=r"the table has columns id, name, batch, partitioned by batch\. It needs n"
         ):
             await Flow.range(1).to_spark(writer, "n long")
+    finally:
+        spark.sql("DROP DATABASE sink CASCADE")
+
+
+async def test_several_runs_write_to_one_new_table_at_once(spark: Any, tmp_path: Path) -> None:
+    spark.sql(f"CREATE DATABASE sink LOCATION '{tmp_path}/db'")
+    try:
+        writers = [Table(spark, "sink.readings", run=f"r{n}") for n in range(4)]
+        writes = [readings(6).to_spark(writer, Reading, size=2) for writer in writers]
+        assert [Committed(writer.run, 3, 6) for writer in writers] == await asyncio.gather(*writes)
+        assert sorted([*range(6)] * 4) == sorted(row.id for row in spark.table("sink.readings").collect())
     finally:
         spark.sql("DROP DATABASE sink CASCADE")
 
@@ -207,15 +220,15 @@ class Faulty(Files):
         fails = batch.id == 1 and self.left
         if fails and self.when == "before":
             self.left.pop()
-            raise OSError("the disk is gone")
+            raise Py4JError("the disk is gone")
         if fails and self.when == "in the middle":
             self.left.pop()
             frame.write.parquet(f"{self.path}/_writing-{batch.name}")
-            raise OSError("the disk is gone")
+            raise Py4JError("the disk is gone")
         super().write(frame, batch)
         if fails:
             self.left.pop()
-            raise OSError("the answer was lost")
+            raise Py4JError("the answer was lost")
 
 
 every_moment = pytest.mark.parametrize("when", ["before", "in the middle", "after"])
@@ -262,12 +275,13 @@ async def test_another_run_adds_to_the_same_folder(spark: Any, tmp_path: Path) -
     assert [0, 0, 1, 1] == ids(spark, tmp_path)
 
 
-async def test_what_a_function_raises_comes_as_it_is(spark: Any) -> None:
+@pytest.mark.parametrize("kind", [KeyError, ConnectionError, FileNotFoundError])
+async def test_what_a_function_raises_comes_as_it_is(spark: Any, kind: type[Exception]) -> None:
     def write(_: object, batch: int) -> None:
         if batch == 1:
-            raise KeyError("no such customer")
+            raise kind("no such customer")
 
-    with pytest.raises(KeyError, match="no such customer") as caught:
+    with pytest.raises(kind, match="no such customer") as caught:
         await readings(5).to_spark(Frames(spark, write, run="a"), Reading, size=2)
 
     assert ["to_spark: 1 batches of run 'a' are committed, 2 rows"] == caught.value.__notes__

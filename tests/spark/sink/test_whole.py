@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import pytest
@@ -17,7 +20,7 @@ from reactive_aio.spark.sink import Committed, Files, Frames, Table, _writers
 from tests.spark.jobs import active_jobs
 from tests.spark.stuck import Stuck
 from tests.spark.tally import Tally
-from tests.spark.waiting import LIMIT
+from tests.spark.waiting import LIMIT, until
 
 pytestmark = pytest.mark.spark
 
@@ -34,6 +37,12 @@ def whole(run: str, rows: int) -> Committed:
 
 def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir() if path.suffix != ".crc")
+
+
+def busy_tasks(sc: Any) -> int:
+    """Count the tasks that run, of jobs that are over too."""
+    count: int = sc._jsc.sc().statusStore().executorSummary("driver").activeTasks()
+    return count
 
 
 def numbers(frame: Any) -> list[int]:
@@ -180,6 +189,60 @@ async def test_a_run_that_fails_leaves_the_folder_as_it_was(spark: Any, tmp_path
     assert (await pairs(spark).to_spark(Files(spark, tmp_path, run="a", mode=mode), SCHEMA, size=None)).written
 
 
+def group(_: object) -> None:
+    raise ExceptionGroup("several", [ValueError("no four"), ExceptionGroup("more", [KeyError("four")])])
+
+
+def group_that_is_large(_: object) -> None:
+    raise ExceptionGroup("several", [ValueError(token_hex(10_000)), KeyError("four")])
+
+
+def in_lines(_: object) -> None:
+    raise ValueError("no four\n  of these\n\nand no five")
+
+
+@pytest.mark.parametrize(
+    ("fail", "told"),
+    [
+        (group, "ExceptionGroup: several (2 sub-exceptions)"),
+        (group_that_is_large, "ExceptionGroup: several (2 sub-exceptions)"),
+        (in_lines, "ValueError: no four\n  of these\n\nand no five"),
+    ],
+)
+async def test_an_exception_of_any_form_is_told_with_its_place(
+    spark: Any, tmp_path: Path, fail: Callable[[object], None], told: str
+) -> None:
+    with pytest.raises(SparkJobError) as raised:
+        await pairs(spark).map(fail).to_spark(Files(spark, tmp_path), SCHEMA, size=None)
+
+    assert f"An exception was thrown from the Python worker: {told}" in str(raised.value)
+    assert raised.value.__notes__[0].startswith(f"in map({fail.__name__}), chained at {__file__}")
+
+
+async def test_a_task_that_outlives_the_failure_of_another_leaves_no_folder(spark: Any, tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+
+    def write_late(pair: tuple[int, int]) -> tuple[int, int]:
+        if pair[0]:
+            begun.touch()
+            while [*tmp_path.glob("_writing-*/_temporary")]:  # until Spark has cleaned up behind the failure
+                pass
+            end = time.monotonic() + 1
+            while [*tmp_path.glob("_writing-*")] and time.monotonic() < end:
+                pass
+            return pair
+        while not begun.exists():
+            pass
+        raise ValueError("first")
+
+    late = pairs(spark, 2).map(write_late)
+    with pytest.raises(SparkJobError, match="first"):
+        await late.to_spark(Files(spark, tmp_path), SCHEMA, size=None)
+    await until(lambda: not busy_tasks(spark.sparkContext))
+
+    assert ["begun"] == names(tmp_path)
+
+
 async def test_cancelled_in_the_middle_it_stops_the_job_and_readers_have_seen_nothing(
     spark: Any, tmp_path: Path
 ) -> None:
@@ -299,11 +362,12 @@ async def test_a_frame_that_a_function_leaves_alone_is_not_written(spark: Any, m
     assert (Committed("a", 0, 0, whole=True), False) == (done, done.written)
 
 
-async def test_what_a_function_of_frames_raises_comes_as_it_is(spark: Any) -> None:
+@pytest.mark.parametrize("kind", [LookupError, OSError, TimeoutError])
+async def test_what_a_function_of_frames_raises_comes_as_it_is(spark: Any, kind: type[Exception]) -> None:
     def fail(frame: Any, number: int) -> None:
-        raise LookupError("no place")
+        raise kind("no place")
 
-    with pytest.raises(LookupError, match="no place"):
+    with pytest.raises(kind, match="no place"):
         await pairs(spark).to_spark(Frames(spark, fail), SCHEMA, size=None)
 
 
