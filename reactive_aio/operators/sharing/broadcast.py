@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from asyncio import AbstractEventLoop
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from threading import get_ident
 from typing import Any
@@ -105,14 +105,14 @@ class Broadcast(ABC):
         do(calls)
         return taken[0][1:] if taken else ([], None)
 
-    def take_next(self, reader: Reader) -> tuple[list[Any], End | None]:
+    def take_next(self, reader: Reader) -> tuple[Sequence[Any], End | None]:
         """Request one element for a reader, unless it has, and `take` it.
 
         If it is not there, the reader hears when it is.
         """
         log, cursor, mutex = self.log, reader.cursor, self.mutex
         node = cursor.node  # it is let go of behind the lock
-        items: list[Any] = []
+        items: Sequence[Any] = ()
         then: Then | None = None
         mutex.lock.acquire()  # as by ``with``, without the calls: each reader comes by here for each element
         try:

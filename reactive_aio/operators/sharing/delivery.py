@@ -49,15 +49,17 @@ class Waking(Taker):
 
     def come(self) -> None:
         """Let the tasks go on, one after another, until the time is up."""
-        waiters, budget, now = self.waiters, self.budget, budgets.clock()
+        waiters, budget = self.waiters, self.budget
+        clock, resume = budgets.clock, budgets.resume
+        now = clock()
         until, budget.until = budget.until, 0.0  # for what they begin this is no turn
         share = budgets.TURN / max(len(waiters), budgets.SHARES)
         try:
             while waiters:
                 waiter = waiters.popleft()
                 if not waiter.done():
-                    budgets.resume(waiter, now + share)
-                    now = budgets.clock()
+                    resume(waiter, now + share)
+                    now = clock()
                     if now >= until:
                         break
         finally:  # a task may end the event loop by a KeyboardInterrupt
@@ -160,14 +162,14 @@ class Delivery(Taker):
 
         The rest comes behind whatever else waits for a turn, which is posted then or if it is to come ``again``.
         """
-        taken, budget = self.taken, self.budget
+        taken, clock, until = self.taken, budgets.clock, self.budget.until
         while taken:
             reader, items, end = taken.popleft()
             if end is None:
                 reader.take_in(items)
             else:
                 reader.context.run(reader.give, items, end)
-            if budgets.clock() >= budget.until:
+            if clock() >= until:
                 break
         if again or (taken and self.broadcast.put_off(self)):
             self.post()

@@ -221,7 +221,8 @@ class Steps:
             while True:
                 if not items and reader.prefetch is None and reader.end is None:
                     taken, reader.end = reader.broadcast.take_next(reader)
-                    items += taken
+                    if taken:
+                        items += taken
                 if items:
                     break
                 # Nothing comes between that look and this: what wakes the task is called by the loop.
