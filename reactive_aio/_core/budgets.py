@@ -74,7 +74,7 @@ class Going(Taker):
 
 
 def resume(waiter: Any, until: float) -> None:
-    """Let the task that awaits a future go on until a certain time; called from a turn, in no context and no task.
+    """Let the task that awaits a future go on until a certain time, unless the wait is over. A turn calls this, outside of all tasks.
 
     The step of the task is made here and now, as a callback of its own would make it. It takes half the time of one: the loop
     makes no objects for it, and does not look for what else is due.
@@ -82,7 +82,8 @@ def resume(waiter: Any, until: float) -> None:
     try:
         ((step, context),) = waiter._callbacks  # as all of asyncio's futures have them; it is a list of pairs, or None
     except (AttributeError, TypeError, ValueError):
-        waiter.set_result(until)
+        if not waiter.done():
+            waiter.set_result(until)
         return
     waiter.remove_done_callback(step)
     waiter.set_result(until)

@@ -56,12 +56,10 @@ class Waking(Taker):
         share = budgets.TURN / max(len(waiters), budgets.SHARES)
         try:
             while waiters:
-                waiter = waiters.popleft()
-                if not waiter.done():
-                    resume(waiter, now + share)
-                    now = clock()
-                    if now >= until:
-                        break
+                resume(waiters.popleft(), now + share)
+                now = clock()
+                if now >= until:
+                    break
         finally:  # a task may end the event loop by a KeyboardInterrupt
             self.posted = bool(waiters)
             if waiters:
