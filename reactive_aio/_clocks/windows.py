@@ -181,6 +181,8 @@ async def settle_here(busy: Callable[[], str | None], within: float) -> None:
             await asyncio.wait([turn], timeout=within)
             if not turn.done():
                 raise TimeoutError("the loop does not settle: another caller waits for the same, and for longer")
+        # This step may be a part of a callback that has more to do, which the loop does not show.
+        await asyncio.sleep(0)
         await _rest(loop, busy, deadline)
     finally:
         queue.remove(turn)
