@@ -34,9 +34,12 @@ def _reads_all(transform: AnyTransform) -> bool:
     return kind.template is None and kind.paced is BASE.paced
 
 
-def _last_suspended(made: Sequence[Any]) -> int:
-    """Return the place of the last generator that has not ended, or -1."""
-    return next((at for at in range(len(made) - 1, -1, -1) if made[at].gi_frame is not None), -1)
+def _last_suspended(made: Sequence[Any], count: int) -> int:
+    """Return the place of the last one of the first ``count`` generators that has not ended, or -1."""
+    for at in range(count - 1, -1, -1):
+        if made[at].gi_frame is not None:
+            return at
+    return -1
 
 
 def _unread(self: AnyTransform, items: Iterator[Any], stage: object) -> Iterator[Any]:
@@ -144,10 +147,11 @@ class RegionRun(Passes):
 
         A stage that does not look at the time has no reason to end a pass. Called again and again, it might never take an element.
         """
-        at = len(self.made) > 1 and _last_suspended(self.made[:-1]) + 1
-        if not at:
+        before = _last_suspended(self.made, len(self.made) - 1)
+        if before < 0:
             return None
-        whole, items = self._all(), self.made[at - 1]
+        at = before + 1
+        whole, items = self._all(), self.made[before]
         place = whole.offsets[at]
         if not self._heard(place - 1):
             return None
@@ -222,7 +226,7 @@ class RegionRun(Passes):
 
     def _check_read(self, made: list[Any], behind: Fused) -> Iterator[Any]:
         """Raise RuntimeError if a stage has left input of its own accord."""
-        at = _last_suspended(made)
+        at = _last_suspended(made, len(made))
         if at >= 0:
             place = behind.offsets[at]
             if self._heard(place - 1) and _reads_all(self.transforms[place]):

@@ -31,7 +31,7 @@ OF_A_RUN: Final = r"-(\d{8,}|all)"
 """The end of the names of batches, after that of their run."""
 MAKING: Final = Lock()
 """Held while a table is made, which a job of Spark does as well."""
-TURNS: Final[dict[tuple[str | None, ...], Lock]] = {}
+LOCKS: Final[dict[tuple[str | None, ...], Lock]] = {}
 """By table. Two jobs of Spark that write to one table at once remove each other's files, even those that one has committed."""
 PATIENCE: Final = 10.0
 """Seconds for Spark to report how many rows it has written, or to end its tasks. Mostly it has done so when the write returns."""
@@ -164,7 +164,8 @@ class Table(BatchWriter):
 
     A missing table is made as Parquet. A reader may see a part of a batch, or none of it, while it is written or
     replaced. After a failed write, the next one of the same run completes it. Runs of one process take turns, batch by
-    batch. Two processes must not write to one table at the same time.
+    batch. A run that waits for its turn ends only after that batch if it is cancelled. Two processes must not write to one
+    table at the same time.
     """
 
     repeatable = True
@@ -207,16 +208,16 @@ class Table(BatchWriter):
 
     def write(self, frame: DataFrame, batch: Batch) -> None:
         """Replace the partition of the batch, and no other: `insertInto` would overwrite the whole table."""
-        with self._in_turn():
+        with self._lock():
             self.session.sql(
                 f"INSERT OVERWRITE TABLE {self.table} PARTITION ({COLUMN} = '{batch.name}') SELECT * FROM {{frame}}",
                 frame=frame if batch.whole else frame.coalesce(1),
             )
 
-    def _in_turn(self) -> Lock:
+    def _lock(self) -> Lock:
         """Return the lock of the table, which may have several names."""
         found = self.session.catalog.getTable(self.table)
-        return TURNS.setdefault((found.catalog, *(found.namespace or ()), found.name), Lock())
+        return LOCKS.setdefault((found.catalog, *(found.namespace or ()), found.name), Lock())
 
 
 @frozen
