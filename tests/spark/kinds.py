@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import pickle
 from collections.abc import Awaitable, Iterator
 from typing import Any, Final, NoReturn
 
@@ -141,7 +142,15 @@ async def failure(end: Awaitable[object]) -> BaseException | None:
     return None
 
 
-def arrives_as(kind: int) -> type[BaseException]:
-    """Return the class of the exception that the end raises."""
+def arrives_as(kind: int, *, of_pickle: bool = False) -> type[BaseException]:
+    """Return the class of the exception that the end raises.
+
+    From 3.14 on ``pickle`` adds a note to what it passes on, and raises what a class does that lets no attribute be set.
+    """
     raised = KINDS[kind]
+    if of_pickle:
+        try:
+            pickle.dumps([Unpicklable(kind)])
+        except BaseException as error:
+            raised = error
     return SourceCancelledError if isinstance(raised, asyncio.CancelledError) else type(raised)

@@ -80,7 +80,7 @@ async def test_an_element_that_is_pickled(sc: Any, wire: str) -> None:
         found: list[int] = []
         flow = numbers(sc, wire).map(partial(unpicklable_at_3, kind))
 
-        assert arrives_as(kind) is type(await failure(flow.for_each(found.append)))
+        assert arrives_as(kind, of_pickle=True) is type(await failure(flow.for_each(found.append)))
         assert [0, 1, 2] == found
 
 
