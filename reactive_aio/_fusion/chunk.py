@@ -17,7 +17,7 @@ from attrs import define, field, frozen
 from .._core import budgets
 from .._core.containers import new_list
 from .._core.guard import FAILURES, as_of_a_generator, close_all
-from .fuse import Call, Fused, Pace, gathering
+from .fuse import Call, Pace, Unit, call, gathering
 from .origin import Placed
 from .passes import OVER
 from .run import RegionRun
@@ -37,22 +37,29 @@ class ChunkWork:
 
     def begin(self, items: list[Any], index: int) -> ChunkRun | GatheringRun:
         """Begin on a chunk whose first element is number ``index`` of the input."""
-        fused = self._gathering
-        if fused is not None and fused.only is not None:
-            return GatheringRun(self, fused.only, items, index)
+        if self._gather is not None:
+            return GatheringRun(self, self._gather, items, index)
         return ChunkRun(self.region_run(index + len(items)), items)
 
-    def region_run(self, total: int, fused: Fused | None = None) -> RegionRun:
+    def region_run(self, total: int, gathering: Unit | None = None) -> RegionRun:
         """Return the region, for a chunk that ends at a number of elements of the input."""
-        run = RegionRun(self.stages, self.region, counted=True, fused=fused)
+        run = RegionRun(self.stages, self.region, counted=True, gathering=gathering)
         run.total = total
         return run
 
     @cached_property
-    def _gathering(self) -> Fused | None:
+    def _gathering(self) -> Unit | None:
         """The function from list to list, if the stages keep and add nothing, so that nothing else is needed."""
-        operators = [placed.operator for placed in self.stages]
+        operators = self._operators
         return gathering(operators, hurried=False) if all(map(_is_plain, operators)) else None
+
+    @cached_property
+    def _gather(self) -> Call | None:
+        return None if self._gathering is None else call(self._gathering, self._operators)
+
+    @property
+    def _operators(self) -> list[Stage[Any, Any]]:
+        return [placed.operator for placed in self.stages]
 
     def locate(self, error: BaseException, total: int, pace: Pace) -> None:
         """Note where a gathering function has failed."""

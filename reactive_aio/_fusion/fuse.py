@@ -165,7 +165,7 @@ def fuse(
     kinds = tuple(map(type, transforms))
     layout = _layout(kinds, first, paced, counted, awaited)
     units = tuple(transforms[unit] if isinstance(unit, int) else unit for unit in layout.units)
-    calls = tuple(_call(unit, transforms) if isinstance(unit, Unit) else None for unit in units)
+    calls = tuple(call(unit, transforms) if isinstance(unit, Unit) else None for unit in units)
     return Fused(units, layout.offsets, calls)
 
 
@@ -208,15 +208,14 @@ def gathering(
     hurried: bool = True,
     watched: bool = False,
     awaited: bool = False,
-) -> Fused | None:
+) -> Unit | None:
     """Fuse into one function that appends what it makes to a list; None where some stage may make many of one.
 
     The function takes no more input than the list has room for, and so leaves nothing behind that would have to be
     suspended. A StopIteration of the user's comes out as it is. ``hurried`` says that an event loop waits for it,
-    ``watched`` that the pace says who looks after the list.
+    ``watched`` that the pace says who looks after the list. `call` binds it to the transforms.
     """
-    unit = _gathering_unit(tuple(map(type, transforms)), counted, hurried, watched, awaited)
-    return None if unit is None else Fused((unit,), (0,), (_call(unit, transforms),))
+    return _gathering_unit(tuple(map(type, transforms)), counted, hurried, watched, awaited)
 
 
 @lru_cache(maxsize=512)
@@ -257,7 +256,8 @@ def _through(first: int, paced: bool, counted: bool, awaited: bool) -> Fused:
     return Fused((unit,), (first,), ((unit.function, ()),))
 
 
-def _call(unit: Unit, transforms: Sequence[Fusible]) -> Call:
+def call(unit: Unit, transforms: Sequence[Fusible]) -> Call:
+    """Return the function of a unit, and its parameters after the first ones."""
     bound = [transforms[at] if name == "self" else getattr(transforms[at], name) for at, name in unit.bindings]
     return (unit.function, tuple(bound))
 

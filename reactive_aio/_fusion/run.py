@@ -15,7 +15,7 @@ from .._core import budgets
 from .._core.guard import close_all, raise_all
 from .._core.notes import add_note
 from ..spec import bounded
-from .fuse import NOTHING, Call, Fused, Unit, fuse, gathering
+from .fuse import NOTHING, Call, Fused, Unit, call, fuse, gathering
 from .origin import Placed
 from .parts import Placing
 from .passes import Passes
@@ -89,7 +89,7 @@ class RegionRun(Passes):
         *,
         counted: bool,
         awaited: bool = False,
-        fused: Fused | None = None,
+        gathering: Unit | None = None,
     ) -> None:
         self._stages = stages
         self._feed = feed
@@ -101,16 +101,16 @@ class RegionRun(Passes):
         """The place of the stage that finishes. Stages before it have nothing more to emit."""
         self._counted = counted
         self._awaited = awaited
-        self._whole = fused
+        self._whole: Fused | None = None
         """All transforms in a row, made at the first use. A run that only gathers does not need them."""
         self._fused: Fused | None = None
         """The stages after one that emits its own elements. None while a pass goes through all of them."""
-        self._gathering: Fused | None = None
+        self._gathering = gathering
         self._gather: Call | None = None
         """The function that gathers, made at the first use."""
         self._gathers = True
         """Whether it is still to be found out whether there is such a function."""
-        self._only: Call | None = None if fused is None else fused.only
+        self._only: Call | None = None
         """The one function of all transforms, if that is all there is."""
         self.made: list[Iterator[Any]] = []
         """The iterators of the latest pass, where there are several."""
@@ -173,8 +173,8 @@ class RegionRun(Passes):
         if self._gathers:
             self._gathers = False
             watched = self.pace.arm is not None
-            self._gathering = gathering(self.transforms, counted=self._counted, watched=watched, awaited=self._awaited)
-            self._gather = None if self._gathering is None else self._gathering.only
+            unit = gathering(self.transforms, counted=self._counted, watched=watched, awaited=self._awaited)
+            self._gathering, self._gather = unit, None if unit is None else call(unit, self.transforms)
         pace = self.pace
         pace.ended = False
         pace.deadline = deadline
@@ -371,7 +371,7 @@ class RegionRun(Passes):
     def _units(self) -> Iterator[tuple[object, int]]:
         """Yield the parts of the generated functions. The one that does not gather is made only if it is looked at."""
         if self._gathering is not None:
-            yield from zip(self._gathering.units, self._gathering.offsets, strict=True)
+            yield self._gathering, 0
         fused = self._fused or self._all()
         yield from zip(fused.units, fused.offsets, strict=True)
 

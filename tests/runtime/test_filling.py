@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pytest
@@ -21,13 +21,10 @@ SOURCES = pytest.mark.parametrize("source", [list[int], iter], ids=["a list", "a
 def filled(still: list[float], monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The lengths of the lists that are filled by a call, which no turn cuts short."""
     lengths: list[int] = []
-    gathering = fuse.gathering
+    call = fuse.call
 
-    def noting(*args: Any, **named: Any) -> Any:
-        made = gathering(*args, **named)
-        if made is None or made.only is None:
-            return made
-        function, bound = made.only
+    def noting(unit: fuse.Unit, transforms: Sequence[Any]) -> Any:
+        function, bound = call(unit, transforms)
 
         def fill(items: Any, pace: Any, given: list[Any], most: int, *rest: Any) -> None:
             try:
@@ -35,9 +32,9 @@ def filled(still: list[float], monkeypatch: pytest.MonkeyPatch) -> list[int]:
             finally:
                 lengths.append(len(given))
 
-        return fuse.Fused(made.units, made.offsets, ((fill, bound),))
+        return fill, bound
 
-    monkeypatch.setattr("reactive_aio._fusion.run.gathering", noting)
+    monkeypatch.setattr("reactive_aio._fusion.run.call", noting)
     return lengths
 
 

@@ -12,7 +12,7 @@ from attrs import define, field, frozen
 from reactive_aio._core import budgets
 from reactive_aio._core.budgets import QUICK
 from reactive_aio._fusion import READING, STARTING, Origin, Pace, Placed, RegionRun, Stage, Transform
-from reactive_aio._fusion.fuse import DEEPEST, LONGEST_PLAIN, LONGEST_SLICE, fuse, gathering
+from reactive_aio._fusion.fuse import DEEPEST, LONGEST_PLAIN, LONGEST_SLICE, Call, call, fuse, gathering
 from reactive_aio.operators.filtering import Filter, Take
 from reactive_aio.operators.filtering.take import Taking
 from reactive_aio.operators.folding.fold import Counting
@@ -494,12 +494,15 @@ def test_what_comes_before_any_input_pauses_when_its_time_is_just_up(monkeypatch
 # -- lists that are filled
 
 
+def filling(*transforms: Any, hurried: bool = True) -> Call:
+    unit = gathering(transforms, hurried=hurried)
+    assert unit is not None
+    return call(unit, transforms)
+
+
 @pytest.mark.parametrize("most", [1, 10, LONGEST_PLAIN + 1])
 def test_a_list_is_filled_in_one_slice_where_nothing_of_the_users_runs(clock: Clock, most: int) -> None:
-    filling = gathering((Numbering(0),))
-    assert filling is not None
-    assert filling.only is not None
-    (fill, bound), given, items = filling.only, list[Any](), iter(range(5000))
+    (fill, bound), given, items = filling(Numbering(0)), list[Any](), iter(range(5000))
 
     fill(items, until(1.0), given, most, *bound)
 
@@ -510,10 +513,7 @@ def test_a_list_is_filled_in_one_slice_where_nothing_of_the_users_runs(clock: Cl
 
 def test_a_fold_has_no_list_that_could_be_full(clock: Clock) -> None:
     counting, pace = Counting(0), until(1.0)
-    filling = gathering((counting,))
-    assert filling is not None
-    assert filling.only is not None
-    fill, bound = filling.only
+    fill, bound = filling(counting)
 
     fill(iter(range(5000)), pace, [], 1, *bound)
 
@@ -525,10 +525,7 @@ def test_a_fold_has_no_list_that_could_be_full(clock: Clock) -> None:
 def test_a_list_is_filled_with_an_eye_on_the_clock_where_an_event_loop_waits(
     clock: Clock, hurried: bool, looks: list[int]
 ) -> None:
-    filling = gathering((Map(abs),), hurried=hurried)
-    assert filling is not None
-    assert filling.only is not None
-    (fill, bound), given = filling.only, list[int]()
+    (fill, bound), given = filling(Map(abs), hurried=hurried), list[int]()
 
     fill(clock.reading(6, lambda _: 2 * QUICK), until(1.0), given, 100, *bound)
 
