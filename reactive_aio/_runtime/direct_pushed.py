@@ -65,7 +65,7 @@ class DirectPushed(Direct, Taker):
         self._budget = Budget.of(loop)
         self._source = source
         self._input = PushedInput(source.prefetch, run, told=source.is_told)
-        self._events: list[tuple[Callable[[Any], None], Any]] = []
+        self._events: tuple[tuple[Callable[[Any], None], Any], ...] = ()
         """The calls that the source has posted: one or two."""
         self._due = False
         """Whether a turn is to come."""
@@ -123,7 +123,7 @@ class DirectPushed(Direct, Taker):
 
     def post(self, handle: Callable[[Any], None], value: Any) -> None:
         """Call the source in a turn."""
-        self._events.append((handle, value))
+        self._events += ((handle, value),)
         self._wake()
 
     # -- turns
@@ -151,7 +151,8 @@ class DirectPushed(Direct, Taker):
         self._at_work = True
         try:
             while self._events:
-                handle, value = self._events.pop(0)
+                handle, value = self._events[0]
+                self._events = self._events[1:]
                 handle(value)
             while not self.closed and self._step(until):
                 if budgets.clock() >= until:

@@ -569,3 +569,27 @@ def test_bad_arguments_are_refused_when_the_flow_is_built() -> None:
         Flow.of(1).group_by(parity, prefetch=0)
     with pytest.raises(ValueError, match=r"group_by\(stall_after=0\): stall_after must be a finite number above 0"):
         Flow.of(1).group_by(parity, stall_after=0)
+
+
+# -- groups on other event loops
+
+
+def test_groups_are_read_on_any_event_loop_when_all_have_ended() -> None:
+    async def both() -> list[GroupedFlow[str, int]]:
+        return await Flow.range(5).group_by(parity).to_list()
+
+    even, odd = asyncio.run(both())
+
+    assert [0, 2, 4] == asyncio.run(even.to_list())
+    assert [1, 3] == asyncio.run(odd.to_list())
+
+
+def test_groups_that_nobody_read_in_time_say_so_on_any_event_loop() -> None:
+    async def first() -> list[GroupedFlow[str, int]]:
+        groups = await Flow.never().start_with(*range(5)).group_by(parity).take(2).to_list()
+        await idle()
+        return groups
+
+    for group in asyncio.run(first()):
+        with pytest.raises(SourceCancelledError, match="before anybody read the group"):
+            asyncio.run(group.to_list())

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from attrs import define, field
 
-from reactive_aio.operators.windowing.substream import Substream, SubstreamSource
+from reactive_aio.operators.windowing.substream import Substream
 from reactive_aio.operators.windowing.window import OneWindow
 from reactive_aio.spec import Subscription
 
@@ -51,7 +51,7 @@ class Inlet:
 
 def begin(substream: Substream, inlet: Any, demand: int) -> Subscription:
     """Begin to read, and leave it at that."""
-    reading = SubstreamSource[Any](substream).open(inlet)
+    reading = substream.open(inlet)
     reading.request(demand)
     return reading
 

@@ -16,13 +16,13 @@ from ..._core.guard import FAILURES, as_of_a_generator
 from ..._core.notes import add_note
 from ..._fusion import label
 from ..._fusion.origin import Origin
-from ..._plan import Inlet, Pushed
+from ..._plan import Inlet, Pushed, Step
 from ..._plan.nodes import FlowLike
 from ...errors import LimitExceededError, StalledError
 from ...hooks import discard
 from ...spec import Subscription, refill_after
 from .parting import Parting
-from .substream import Substream, placed
+from .substream import Home, Substream
 
 T = TypeVar("T")
 
@@ -94,12 +94,17 @@ class Grouping(Parting):
     """The groups that are read and may not wait for elements. Those that do are removed at the next check."""
     _seen: int = field(init=False, default=0)
     _failed: bool = field(init=False, default=False)
+    _home: Home = field(init=False)
+    """Where the groups are read: they all end together."""
+    _steps: tuple[Step] = field(init=False)
     _timer: Timer = field(init=False)
     """Runs while nothing moves, and nothing can move unless an unread group is read."""
 
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
         self._timer = Timer(self.inlet, self._stalled)
+        self._home = Home(self.inlet.loop, self.ending)
+        self._steps = self._home.steps(self.by.origin)
 
     def begin(self) -> None:
         """Subscribe to the flow, and fill the prefetch."""
@@ -221,8 +226,8 @@ class Grouping(Parting):
         from ..._flow.grouped import GroupedFlow
 
         groups = [self._unasked.popleft() for _ in range(min(self.demand, len(self._unasked)))]
-        loop, origin = self.inlet.loop, self.by.origin
-        made: list[GroupedFlow[Any, Any]] = [GroupedFlow(placed(each, loop, origin), key=each.key) for each in groups]
+        nodes, steps, origin = self._home.nodes, self._steps, self.by.origin
+        made: list[GroupedFlow[Any, Any]] = [GroupedFlow(nodes(each, steps, origin), key=each.key) for each in groups]
         self.emit(made)
 
     def _replenish(self) -> None:

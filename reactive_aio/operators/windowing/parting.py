@@ -16,6 +16,13 @@ TURNS: Final = 8
 """More turns of the event loop than a reader needs to act on a signal."""
 
 
+@define
+class Ended:
+    """Whether a parting, and with it all of its substreams, has ended. It outlives the parting, and holds nothing of it."""
+
+    ended: bool = False
+
+
 @define(eq=False)
 class Parting(Gathering):
     """Reads one flow for an audience: the region, which gets the substreams, and the substreams that get elements.
@@ -25,15 +32,21 @@ class Parting(Gathering):
 
     upstream: Inner = field(init=False)
     audience: Audience[Parting | Substream] = field(init=False)
+    ending: Ended = field(init=False, factory=Ended)
 
     def __attrs_post_init__(self) -> None:
         self.upstream = self.enter(None)
-        self.audience = Audience(self.cut, self.inlet.dropped)
+        self.audience = Audience(self._deserted, self.inlet.dropped)
         self.audience.join(self)
 
     def cut(self) -> None:
         """Disconnect from the flow."""
         self.remove(self.upstream)
+
+    def _deserted(self) -> None:
+        """Disconnect, because nobody listens any more."""
+        self.cut()
+        self.ending.ended = True
 
     def cancel(self) -> None:
         """Leave the substreams to their readers. The reader of a new substream has the time to begin."""
@@ -45,8 +58,8 @@ class Parting(Gathering):
     def _give_up(self) -> None:
         """Leave the substreams without a reader."""
         for each in self.unread():
-            self.release(each)
             each.end(SourceCancelledError(f"{self.inlet.where} was cancelled before anybody read the {each.title}"))
+            self.release(each)  # behind its end: with the last one all has ended
 
     def unread(self) -> list[Substream]:
         """Return the substreams that nobody reads."""
@@ -65,6 +78,7 @@ class Parting(Gathering):
         told = [each for each in self.audience.members if isinstance(each, Substream)]
         unheard = [] if any(each.reading is not None for each in told) else told
         self.audience.end(error)
+        self.ending.ended = True  # at last, as in `Substream.end`
         if error is None:
             self.complete()
         else:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from asyncio import AbstractEventLoop, get_running_loop
 from collections import deque
 from collections.abc import Callable
 from contextvars import Context
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 from attrs import define, field, frozen
 
@@ -26,16 +26,16 @@ from ...spec import Subscription, add_demand, subtract_demand
 if TYPE_CHECKING:
     from .parting import Parting
 
-T = TypeVar("T")
-
 
 @define(eq=False)
-class Substream(ABC):
-    """A listener of a flow, which is read once. It keeps as many elements as its owner permits, until there is demand.
+class Substream(Pushed[Any]):
+    """A listener of a flow, and the source of a flow that is read once. It keeps as many elements as its owner permits, until there is demand.
 
     All state is confined to the loop of the operator until it has ended, and then to that of its reader. Elements that
     are kept when nobody can come to read them any more go to ``hooks.discard``.
     """
+
+    is_bare = True
 
     context: Context
     """Of the subscriber of the operator."""
@@ -61,6 +61,21 @@ class Substream(ABC):
     def starves(self) -> bool:
         """Whether it has a reader that waits for elements."""
         return self.reading is not None and self.reading.demand > 0 and not self.kept
+
+    def __str__(self) -> str:
+        return self.title
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Begin to read, for the first time and the last."""
+        if self.opened:
+            raise SourceConsumedError(
+                f"the {self.title} was subscribed to a second time, but it serves only one reader"
+            )
+        self.opened = True
+        reading = self.reading = Reading(inlet, self)
+        if self.owner is not None:
+            self.owner.on_opened(self)
+        return reading
 
     def add(self, items: list[Any]) -> None:
         """Take elements, in a list of its own. If its reader has left, they go to the hook."""
@@ -185,37 +200,18 @@ class Reading(Drain):
         return self.substream.take_error()
 
 
-@frozen(eq=False)
-class SubstreamSource(Pushed[T]):
-    """The source of a flow that is a substream of another."""
+class Ending(Protocol):
+    """Something that ends, and needs the event loop of the operator no more."""
 
-    is_bare = True
-
-    substream: Substream
-
-    def __str__(self) -> str:
-        return self.substream.title
-
-    def open(self, inlet: Inlet[Any]) -> Subscription:
-        """Begin to read, for the first time and the last."""
-        substream = self.substream
-        if substream.opened:
-            raise SourceConsumedError(
-                f"the {substream.title} was subscribed to a second time, but it serves only one reader"
-            )
-        substream.opened = True
-        reading = substream.reading = Reading(inlet, substream)
-        if substream.owner is not None:
-            substream.owner.on_opened(substream)
-        return reading
+    ended: bool
 
 
 @frozen(eq=False)
-class _Home:
-    """The event loop of the operator, as long as that has to do with the substream; from then on that of its reader."""
+class Home:
+    """The event loop of the operator, as long as that has to do with a substream; from then on that of its reader."""
 
     target: AbstractEventLoop
-    substream: Substream
+    until: Ending
 
     @property
     def name(self) -> str:
@@ -224,7 +220,7 @@ class _Home:
 
     def is_here(self) -> bool:
         """Return whether the substream can be read on the running event loop."""
-        if self.substream.ended:
+        if self.until.ended:
             return True
         try:
             return get_running_loop() is self.target
@@ -235,11 +231,11 @@ class _Home:
         """Return the attachment to the loop. Only an attachment from another loop needs care."""
         return Staying(get_running_loop()) if self.is_here() else LoopScheduler(self.target).attach(lost)
 
+    def steps(self, origin: Origin) -> tuple[Step]:
+        """Return the step of a flow that is read here, from wherever."""
+        at_home: Step = Placed(SubscribeOn(self), origin)
+        return (at_home,)
 
-def placed(substream: Substream, loop: AbstractEventLoop, origin: Origin) -> Nodes:
-    """Return the flow of a substream, which is read on the loop of the operator, from wherever."""
-    # Not SubstreamSource[Any](...): what is subscripted takes ten times as long to be called.
-    source: SubstreamSource[Any] = SubstreamSource(substream)
-    home = _Home(loop, substream)
-    at_home: Step = Placed(SubscribeOn(home), origin)
-    return Nodes(Placed(source, origin), (at_home,), LOOP, home)
+    def nodes(self, substream: Substream, steps: tuple[Step], origin: Origin) -> Nodes:
+        """Return the flow of a substream that is read here."""
+        return Nodes(Placed(substream, origin), steps, LOOP, self)

@@ -13,7 +13,7 @@ from ..._plan.nodes import FlowLike
 from ...hooks import discard
 from ...spec import Subscription, bounded
 from .parting import Parting
-from .substream import Substream, placed
+from .substream import Home, Substream
 
 if TYPE_CHECKING:
     from ..._flow.flow import Flow
@@ -120,7 +120,8 @@ class Windows(Parting):
     def _flow(self, window: Substream) -> Flow[Any]:
         from ..._flow.flow import Flow
 
-        return Flow(placed(window, self.inlet.loop, self.origin))
+        home = Home(self.inlet.loop, window)  # a full window has ended before the flow has
+        return Flow(home.nodes(window, home.steps(self.origin), self.origin))
 
     def on_end(self, inner: Inner) -> None:
         """End the current window with the flow, and then the whole flow."""
