@@ -51,7 +51,7 @@ class Fusible(Protocol):
 
 
 NOTHING: Final = object()
-LONGEST_SLICE: Final = 64
+LONGEST_SLICE: Final = 128
 LONGEST_PLAIN: Final = 1024
 """The longest slice without code of the user: no element can be slow."""
 UNHURRIED: Final = 500e-6

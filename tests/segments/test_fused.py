@@ -72,12 +72,12 @@ SHAPES = pytest.mark.parametrize(
 @SHAPES
 def test_slices_double_while_elements_are_quick(clock: Clock, stages: tuple[Map[Any, Any], ...], counted: bool) -> None:
     pace = until(1.0)
-    items = fuse(stages, paced=True, counted=counted).paced(clock.reading(200), pace)
+    items = fuse(stages, paced=True, counted=counted).paced(clock.reading(400), pace)
 
-    assert list(items) == list(range(200))
+    assert list(items) == list(range(400))
     plain = counted and not stages
-    assert clock.looks == [0, 1, 3, 7, 15, 31, 63, 127, *([] if plain else [191]), 200]
-    assert LONGEST_SLICE == 64
+    assert clock.looks == [0, 1, 3, 7, 15, 31, 63, 127, 255, *([] if plain else [383]), 400]
+    assert LONGEST_SLICE == 128
 
 
 @pytest.mark.parametrize(
