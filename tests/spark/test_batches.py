@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
@@ -242,6 +243,26 @@ def test_null_in_a_column_that_has_none_is_refused(spark: Any) -> None:
 
     with pytest.raises(Exception, match="column n: int64 not null is needed"):
         made.collect()
+
+
+@pytest.mark.parametrize(
+    "flow",
+    [
+        lambda spark: numbers(spark, 10, 1).repartition(2),
+        lambda spark: Flow.from_spark(spark.range(2), as_=tuple).map(
+            lambda row: pa.RecordBatch.from_pydict({"n": row})
+        ),
+    ],
+    ids=["behind a shuffle", "made of rows"],
+)
+def test_a_batch_in_the_place_of_a_row_is_refused_and_the_way_out_is_told(
+    spark: Any, flow: Callable[[Any], Flow[Any]]
+) -> None:
+    with pytest.raises(Exception, match="an element is a RecordBatch, but the elements are taken for rows"):
+        flow(spark).to_frame("n long").collect()
+
+    rows = flow(spark).flat_map_iterable(lambda batch: batch.to_pylist()).to_frame("n long").collect()
+    assert {0, 1} <= {row.n for row in rows}
 
 
 def test_micro_batches_have_rows(spark: Any, tmp_path: Any) -> None:

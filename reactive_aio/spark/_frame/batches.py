@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Final
 
 from ...errors import SchemaMismatchError
 
 # `Any` stands for Arrow, whose stubs know it by halves.
+
+MISPLACED: Final = (
+    "an element is a RecordBatch, but the elements are taken for rows. A frame takes batches as they are where the flow is "
+    "from_spark(frame, as_=pyarrow.RecordBatch) and nothing shuffles it. Else make rows: .flat_map_iterable(lambda batch: batch.to_pylist())"
+)
 
 
 def are_batches(items: Sequence[Any]) -> bool:
@@ -15,6 +20,13 @@ def are_batches(items: Sequence[Any]) -> bool:
     import pyarrow as pa
 
     return all(isinstance(item, pa.RecordBatch) for item in items)
+
+
+def has_batches(items: Sequence[Any]) -> bool:
+    """Return whether some element is a batch."""
+    import pyarrow as pa
+
+    return any(isinstance(item, pa.RecordBatch) for item in items)
 
 
 def with_columns(schema: Any, items: Sequence[Any], first: int) -> Iterator[Any]:

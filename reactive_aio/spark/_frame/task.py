@@ -23,7 +23,7 @@ from .._task.pickling import dumps_by_value
 from .._task.rows import Reading
 from .._task.sealing import own_secret, sealed
 from .._task.worker import InputFailed, InputLost, watched
-from .batches import are_batches, with_columns
+from .batches import MISPLACED, are_batches, has_batches, with_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -211,14 +211,16 @@ def _batches(
 ) -> Iterator[Any]:
     first = 0
     for items in lists:
+        as_they_are = in_batches and are_batches(items)
         try:
-            as_they_are = in_batches and are_batches(items)
             batches = (
                 [*with_columns(columns.schema, items, first)]
                 if as_they_are
                 else columns.table(items, first).to_batches()
             )
         except FAILURES as error:  # what belongs to an element may run the user's code
+            if not as_they_are and has_batches(items):
+                add_note(error, MISPLACED)
             add_note(error, f"while the elements of {task.here} were converted to columns")
             raise task.tellable(error) from None
         yield from batches

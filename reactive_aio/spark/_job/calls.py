@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeVar
 
 from attrs import define, field, frozen
 
-from ..._core.guard import Failed, as_failure, guarded
+from ..._core.guard import Failed, as_failure, as_of_a_generator, guarded
 from .hush import PREFIX, hush
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Calls:
             raise cancelled
         outcome = call.result()
         if isinstance(outcome, Failed):
-            raise as_failure(outcome.take())
+            raise as_of_a_generator(as_failure(outcome.take()), "a function on Spark's thread")
         return outcome
 
     async def _cancel(self) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from attrs import define, field
 from pyspark.errors import PySparkException
 
-from ..._core.guard import FAILURES, as_failure
+from ..._core.guard import FAILURES, as_failure, as_of_a_generator
 from ..._core.notes import add_note
 from ...errors import SparkJobError
 from .._job.asking import STOPPED, answers, check_running, is_stopped
@@ -82,11 +82,11 @@ def check_arguments(writer: BatchWriter, schema: Schema) -> None:
 
 
 def tell(progress: Callable[[Committed], object], done: Committed) -> None:
-    """Report progress. A CancelledError of the callback cancels nothing."""
+    """Report progress. A CancelledError of the callback cancels nothing, and a StopIteration ends nothing."""
     try:
         progress(done)
-    except asyncio.CancelledError as error:
-        raise as_failure(error) from error
+    except (asyncio.CancelledError, StopIteration) as error:
+        raise as_of_a_generator(as_failure(error), "progress") from error
 
 
 @define(eq=False)

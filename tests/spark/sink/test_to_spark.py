@@ -327,3 +327,16 @@ async def test_cancelled_in_the_middle_of_a_batch_stops_its_job_and_commits_noth
     assert ["batch=a-00000000"] == [path.name for path in tmp_path.iterdir() if path.name != "tally"]
     assert not active_jobs(spark.sparkContext)
     assert nothing_left()
+
+
+async def test_a_stop_iteration_of_a_function_is_a_failure_like_others(spark: Any) -> None:
+    def stop(*_: object) -> None:
+        raise StopIteration
+
+    with pytest.raises(RuntimeError, match="^progress raised StopIteration") as of_progress:
+        await Flow.range(3).to_spark(Frames(spark, lambda *_: None, run="a"), "n long", progress=stop)
+    with pytest.raises(RuntimeError, match="^a function on Spark's thread raised StopIteration") as of_writing:
+        await Flow.range(3).to_spark(Frames(spark, stop, run="b"), "n long")
+
+    assert ["to_spark: 1 batches of run 'a' are committed, 3 rows"] == of_progress.value.__notes__
+    assert ["to_spark: 0 batches of run 'b' are committed, 0 rows"] == of_writing.value.__notes__
