@@ -101,7 +101,7 @@ LIMITS: Final = """\
   chunk of its own. To copy it takes 40 to 60 us in either program. The calls of the chunk take as long again. They run slowly, because the copy has pushed their code and
   data out of the processor's caches.
 - **Pairs of each element.** `flat_map_iterable` resumes a generator for each result, and counts the results, so that it looks at the clock once for 64
-  of them. The loop by hand does neither. Runs gave 1.99 to 2.08 times.
+  of them. The loop by hand does neither. Runs gave 1.93 to 1.99 times.
 - **Rows into files, from run to run.** Rows took 1.02 and 1.30 times `mapInArrow`, an hour apart. Other chapters had warmed the JVM before the better
   run.
 - **Lines of a file, from run to run.** Runs gave 1.07 to 2.00 times the loop by hand, and the latest two 1.21 to 1.24. Chunk, text and lines are free

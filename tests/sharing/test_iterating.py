@@ -359,6 +359,10 @@ def test_a_task_that_ends_the_loop_keeps_no_other_from_its_element() -> None:
             raise end
         return item
 
+    async def emitted(item: int) -> None:
+        await hub.emit(item)
+        await idle()
+
     with asyncio.Runner() as runner:
         hub: Hub[int] = Hub(idle="drop")
         loop = runner.get_loop()
@@ -366,7 +370,7 @@ def test_a_task_that_ends_the_loop_keeps_no_other_from_its_element() -> None:
         tasks = [loop.create_task(one(hub.flow, end)) for end in ends]
         runner.run(idle())
         with pytest.raises(SystemExit):
-            runner.run(hub.emit(1))
+            runner.run(emitted(1))
         with pytest.raises(KeyboardInterrupt):
             runner.run(idle())
         runner.run(idle())
