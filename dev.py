@@ -39,7 +39,7 @@ TOOLS = ROOT / ".tools"
 BIN, EXE = ("Scripts", ".exe") if os.name == "nt" else ("bin", "")
 
 OLDEST = (3, 11)
-TESTED = ("3.11", "3.12", "3.13", "3.14", "3.15")
+TESTED = ("3.11", "3.12", "3.13", "3.14")
 OLDEST_JAVA = 17
 EXTRAS = "uvloop,cli,websockets,httpx,aiohttp,multipart"
 """The optional dependencies without Spark's."""

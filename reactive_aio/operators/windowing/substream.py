@@ -212,6 +212,7 @@ class Home:
 
     target: AbstractEventLoop
     until: Ending
+    """The substream, or something that ends later."""
 
     @property
     def name(self) -> str:
