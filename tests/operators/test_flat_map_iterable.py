@@ -188,6 +188,48 @@ async def test_cancelling_closes_the_generator_at_hand() -> None:
     assert numbers.closed
 
 
+class Closeable:
+    """An iterator that notes when it is closed."""
+
+    def __init__(self, numbers: Iterator[int], closed: list[str], name: str) -> None:
+        self.numbers, self.closed, self.name = numbers, closed, name
+
+    def __iter__(self) -> Iterator[int]:
+        return self
+
+    def __next__(self) -> int:
+        return next(self.numbers)
+
+    def close(self) -> None:
+        self.closed.append(self.name)
+
+
+@pytest.mark.parametrize("fails", ["the function", "the source", "the iterable"])
+async def test_after_a_failure_only_an_iterable_that_has_not_ended_is_closed(fails: str) -> None:
+    closed: list[str] = []
+
+    def source() -> Iterator[int]:
+        yield 0
+        if fails == "the source":
+            raise LookupError
+        yield 1
+
+    def numbers(item: int) -> Iterator[int]:
+        yield item
+        if item == 1:
+            raise LookupError
+
+    def opened(item: int) -> Closeable:
+        if item == 1 and fails == "the function":
+            raise LookupError
+        return Closeable(numbers(item), closed, f"number {item}")
+
+    with pytest.raises(LookupError):
+        await Flow.from_iterable(source()).flat_map_iterable(opened).to_list()
+
+    assert (["number 1"] if fails == "the iterable" else []) == closed
+
+
 async def test_a_generator_that_fails_when_it_is_closed_is_reported() -> None:
     dropped: list[BaseException] = []
     recorder = Recorder(request=1)

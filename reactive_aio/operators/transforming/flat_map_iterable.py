@@ -48,7 +48,6 @@ class Flattening(Transform[T, R]):
             return
         fn, left = self.fn, SLICE
         for item in items:
-            # One that has ended stays until the next one comes. It has no more elements, and to forget it takes time for each.
             self.inner = inner = iter(fn(item))
             for result in inner:
                 yield result
@@ -57,7 +56,7 @@ class Flattening(Transform[T, R]):
                     if pace.resumes and budgets.clock() >= pace.deadline:
                         return
                     left = SLICE
-        self.inner = None
+            self.inner = None
 
     def _rest(self, pace: Pace) -> Generator[R]:
         """Go on with the current iterable, if there is one, until the time is up."""
