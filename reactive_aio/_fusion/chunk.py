@@ -41,9 +41,9 @@ class ChunkWork:
             return GatheringRun(self, self._gather, items, index)
         return ChunkRun(self.region_run(index + len(items)), items)
 
-    def region_run(self, total: int, gathering: Unit | None = None) -> RegionRun:
+    def region_run(self, total: int, unit: Unit | None = None) -> RegionRun:
         """Return the region, for a chunk that ends at a number of elements of the input."""
-        run = RegionRun(self.stages, self.region, counted=True, gathering=gathering)
+        run = RegionRun(self.stages, self.region, counted=True, unit=unit)
         run.total = total
         return run
 

@@ -89,7 +89,7 @@ class RegionRun(Passes):
         *,
         counted: bool,
         awaited: bool = False,
-        gathering: Unit | None = None,
+        unit: Unit | None = None,
     ) -> None:
         self._stages = stages
         self._feed = feed
@@ -105,9 +105,10 @@ class RegionRun(Passes):
         """All transforms in a row, made at the first use. A run that only gathers does not need them."""
         self._fused: Fused | None = None
         """The stages after one that emits its own elements. None while a pass goes through all of them."""
-        self._gathering = gathering
+        self._gathering = unit
+        """The generated function that gathers, where it is known."""
         self._gather: Call | None = None
-        """The function that gathers, made at the first use."""
+        """That function with its parameters, made at the first use."""
         self._gathers = True
         """Whether it is still to be found out whether there is such a function."""
         self._only: Call | None = None

@@ -233,7 +233,7 @@ class Home:
         return Staying(get_running_loop()) if self.is_here() else LoopScheduler(self.target).attach(lost)
 
     def steps(self, origin: Origin) -> tuple[Step]:
-        """Return the step of a flow that is read here, from wherever."""
+        """Return the step of a flow that is read here, from wherever. It refers to this, so it is not kept here."""
         at_home: Step = Placed(SubscribeOn(self), origin)
         return (at_home,)
 
