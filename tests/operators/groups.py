@@ -1,4 +1,4 @@
-"""What the tests of groups have in common."""
+"""The key, the readers and the flow by hand that the tests of groups share."""
 
 from __future__ import annotations
 
