@@ -214,6 +214,22 @@ def test_a_second_attempt_waits_while_the_first_lives() -> None:
     assert [1, 15] == [speculative.skip, speculative.granted]
 
 
+@pytest.mark.parametrize("kind", [OrderedDelivery, DeliveryInTurn, DeliveryAtEnd, UnorderedDelivery])
+def test_credit_of_an_attempt_that_spark_no_longer_needs_goes_to_the_next_partition(kind: type[Delivery]) -> None:
+    loop = Loop(kind, partitions=2, slots=1)
+    first, speculative = Task(loop, 0), Task(loop, 0, attempt=1)
+    first.send("a")
+    first.end()
+    assert (1, 15) == (speculative.skip, speculative.granted)
+
+    loop.delivery.confirmed(0)
+    assert speculative.stopped
+    speculative.die()
+
+    next_ = Task(loop, 1)
+    assert (15, MOST_BYTES) == (next_.granted, next_.room + loop.delivery.held.size)
+
+
 def test_spark_saying_done_without_the_end_is_an_error() -> None:
     loop = Loop(partitions=1)
     Task(loop, 0).send(0)
@@ -472,13 +488,14 @@ def test_no_partitions_are_an_end() -> None:
 @pytest.mark.parametrize("kind", [OrderedDelivery, DeliveryAtEnd, DeliveryInTurn, UnorderedDelivery])
 @pytest.mark.parametrize("seed", range(300))
 def test_whatever_happens_the_order_is_right_and_the_account_balances(kind: type[Delivery], seed: int) -> None:
-    """Tasks that run, die and come again, and a subscriber that requests as the region does, at random."""
+    """Tasks that run, die, come again and come twice, and a subscriber that requests as the region does, at random."""
     chance = random.Random(seed)
     sizes = [chance.randrange(0, 40) for _ in range(chance.randrange(1, 6))]
     prefetch, slots = chance.choice([1, 2, 3, 8, 16, 64]), chance.randrange(1, 7)
     data = [[(index, at) for at in range(size)] for index, size in enumerate(sizes)]
     loop = Loop(kind, prefetch=prefetch, partitions=len(sizes), slots=slots)
     tasks: dict[int, Task] = {}
+    speculative: dict[int, Task] = {}
     sent: dict[int, int] = {}
     done: set[int] = set()
     requested, used = prefetch, 0
@@ -496,11 +513,13 @@ def test_whatever_happens_the_order_is_right_and_the_account_balances(kind: type
         if index in done:
             continue
         if task is None:
-            tasks[index] = Task(loop, index)
+            tasks[index] = speculative.pop(index, None) or Task(loop, index)
             sent.pop(index, None)
         elif chance.random() < 0.05:
             task.die()
             del tasks[index]
+        elif chance.random() < 0.05 and index not in speculative:
+            speculative[index] = Task(loop, index, attempt=1)
         elif task.skip is not None:
             at = sent.setdefault(index, task.skip)
             if at == sizes[index] and (task.granted or task.stopped):
@@ -513,7 +532,7 @@ def test_whatever_happens_the_order_is_right_and_the_account_balances(kind: type
                 task.send(*data[index][at : at + n])
         if kind is DeliveryInTurn and task is not None and task.skip is not None:
             assert task.place == sum(sizes[:index])
-        held = sum(task.granted for task in tasks.values())
+        held = sum(task.granted for task in [*tasks.values(), *speculative.values()])
         assert requested - used <= prefetch
         assert held <= requested - len(loop.items)
         assert len(loop.running) - len(done) <= max(1, slots - 1)

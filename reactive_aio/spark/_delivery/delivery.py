@@ -292,16 +292,20 @@ class Delivery(ABC):
     def _release(self, partition: Partition, link: Link) -> None:
         """Count on an attempt no more, and grant to others what it will not use."""
         if partition.link is link:
-            partition.link = None
-            del self.running[partition.index]
-            self.free += link.granted
-            self.room += link.room
-            link.granted = link.room = 0
+            self._take_back(partition, link)
             if partition.others and partition.failure is None:
                 self._adopt(partition, partition.others.popleft())
             self.grant()
         elif link in partition.others:
             partition.others.remove(link)
+
+    def _take_back(self, partition: Partition, link: Link) -> None:
+        """Listen to an attempt no more, and free the credits that it was granted."""
+        partition.link = None
+        del self.running[partition.index]
+        self.free += link.granted
+        self.room += link.room
+        link.granted = link.room = 0
 
     # -- what Spark says
 
@@ -334,13 +338,16 @@ class Delivery(ABC):
             self.work.finish(failure)
 
     def close(self, partition: Partition) -> None:
-        """Close a partition."""
+        """Close a partition, and stop the attempts that Spark no longer needs."""
         for each in self.partitions[partition.index : partition.index + partition.count]:
             each.over = True
         self.at_work -= 1
         self.left -= 1
-        for link in filter(None, (partition.link, *partition.others)):
-            link.stop()  # an attempt that Spark no longer needs
+        if partition.link is not None:  # it has taken over where the one before was at its end
+            partition.others.append(partition.link)
+            self._take_back(partition, partition.link)
+        for link in partition.others:
+            link.stop()
 
     def grant_to(self, link: Link, n: int) -> None:
         """Grant a task some of the free credits."""

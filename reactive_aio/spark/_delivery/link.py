@@ -108,6 +108,8 @@ class Link(asyncio.Protocol):
         return data
 
     def _heard(self, frame: Frame) -> None:
+        if frame.kind == PART and self._stopped:
+            return  # it was on its way, and nobody waits for it
         if frame.kind == PART and frame.count <= self.granted:
             self.granted -= frame.count
             self.room -= frame.size
