@@ -257,3 +257,17 @@ def test_slots_are_counted_whatever_the_default_parallelism(sc: Any, monkeypatch
     monkeypatch.setattr(type(sc), "defaultParallelism", 200)
 
     assert 3 == _slots(sc)
+
+
+@pytest.mark.spark
+def test_where_spark_begins_second_attempts_a_task_needs_two_slots(sc: Any) -> None:
+    conf = sc._jsc.sc().conf()
+    conf.set("spark.speculation.task.duration.threshold", "10min")
+    try:
+        alone = _slots(sc)
+        conf.set("spark.speculation", "true")
+
+        assert (3, 1) == (alone, _slots(sc))
+    finally:
+        conf.remove("spark.speculation.task.duration.threshold")
+        conf.remove("spark.speculation")

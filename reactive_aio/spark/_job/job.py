@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 GRACE: Final = 0.05
 
+SPECULATES: Final = "spark.speculation.task.duration.threshold"
+"""The setting with which Spark begins a second attempt of a job's only task."""
+
 
 @frozen
 class Prepared:
@@ -258,12 +261,16 @@ class Job:
 
 
 def _slots(context: Any) -> int:
-    """Ask how many tasks run at a time. ``defaultParallelism`` may have been set to any number."""
+    """Ask how many tasks of flows may run at a time. ``defaultParallelism`` may have been set to any number."""
     from py4j.protocol import Py4JError
 
     try:
         own = context._jsc.sc()
         slots: int = own.maxNumConcurrentTasks(own.resourceProfileManager().defaultResourceProfile())
+        conf = own.conf()
+        # A second attempt of a task holds another slot while it waits for the first.
+        if conf.getBoolean("spark.speculation", False) and conf.contains(SPECULATES):
+            slots = max(1, slots // 2)
     except Py4JError:  # not of Spark's public interface, and it may change
         slots = context.defaultParallelism
     return slots
