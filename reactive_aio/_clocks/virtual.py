@@ -20,6 +20,7 @@ from typing import Any, TypeVar, TypeVarTuple, Unpack
 from attrs import define, field
 
 from .bystanders import Bystanders
+from .counted import CLOCK, Work
 from .windows import GLANCE
 
 T = TypeVar("T")
@@ -63,7 +64,8 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     """An event loop whose clock jumps to the next timer when nothing else can run.
 
     ``asyncio.sleep``, timeouts and ``call_later`` of any code that runs on it take no time, however long they are.
-    ``loop.time()`` starts at 0 and shows what they would have taken. Callbacks run in asyncio's order.
+    ``loop.time()`` starts at 0 and shows what they would have taken. Callbacks run in asyncio's order. The turns of flows
+    end by a count and not by the clock of the machine, so a program runs in the same order each time.
 
     The clock never jumps over a thread at work. That is an executor's job, a region on ``schedulers.thread``, a thread
     that was started while the loop was there, or any holder of a ``hold()``. Nor does it jump over an open socket,
@@ -114,6 +116,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         self._expiring: list[tuple[float, asyncio.Future[Any]]] = []  # by the real clock
         self._reason: str | None = None  # for the last wait
         self._bystanders = Bystanders()
+        self._work = Work()
         selector = _Selector()
         super().__init__(selector)
         self._real = selector.real
@@ -122,6 +125,14 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         """Return the time of the loop's clock, in seconds since the loop was made."""
         return self._now if self._virtual else super().time()
+
+    def run_forever(self) -> None:
+        """Run until stopped. On virtual time the turns of flows end by a count, and not by the clock of the machine."""
+        if not self._virtual:
+            super().run_forever()
+            return
+        with CLOCK.counting(self._work):
+            super().run_forever()
 
     # -- who may still call
 

@@ -248,6 +248,7 @@ BY_HAND: dict[str, tuple[int, str]] = {
 
 CLOCKS: dict[str, str] = {
     "_core/budgets.py": "the one clock",
+    "_clocks/counted.py": "puts a count in its place, on virtual loops",
     "_cli/running.py": "tells how long a run took",
     "spec/recorder.py": "tells when a signal came, where there is no event loop",
 }

@@ -22,7 +22,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "spec": {"_core", "errors"},
     "_fusion": BASE,
     "_plan": BASE | {"_fusion"},
-    "_clocks": set(),
+    "_clocks": {"_core", "errors"},
     "_remote": {"_core", "errors"},
     "schedulers": BASE | {"_clocks", "_remote"},
     "_arbiter": PLAN,
