@@ -73,7 +73,8 @@ class Calling(Reductions[T_co]):
         Errors: a failure of ``fn`` cancels the flow and the other calls. If one of those fails too, that failure goes
         to ``hooks.on_error_dropped``. A CancelledError that ``fn`` raises without a cancel arrives as
         SourceCancelledError. After ``grace`` seconds the call raises TimeoutError. An exception of ``stop`` stops the
-        flow too, and the call raises it when the flow has ended. ``max_concurrency`` below 1, or above 1 with an
+        flow too, and the call raises it when the flow has ended. An ordinary function that returns a coroutine, as a
+        lambda may, fails with TypeError, because nobody would await it. ``max_concurrency`` below 1, or above 1 with an
         ordinary function, is refused with ValueError.
         (Reactor: ``doOnNext`` with ``then``; RxJava: ``forEach``; Pekko: ``KillSwitch.shutdown`` for ``stop``.)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from inspect import CO_COROUTINE, iscoroutinefunction
 from math import isfinite
-from types import BuiltinFunctionType, FunctionType
+from types import BuiltinFunctionType, CoroutineType, FunctionType
 from typing import TYPE_CHECKING, Any, Generic, TypeGuard, TypeVar, cast
 
 from .._fusion import Stage, label
@@ -104,6 +104,13 @@ def is_async(fn: Callable[..., object]) -> bool:
     if type(fn) is BuiltinFunctionType or isinstance(fn, type):
         return False  # a class gives an instance, even one that is awaited when it is called
     return iscoroutinefunction(fn) or iscoroutinefunction(getattr(fn, "__call__", None))  # noqa: B004 - the method
+
+
+def refuse_coroutine(fn: Callable[..., object], given: object, instead: str) -> None:
+    """Raise if an ordinary function has returned a coroutine, since nobody would await it."""
+    if isinstance(given, CoroutineType):
+        given.close()
+        raise TypeError(f"{label(fn)} returned a coroutine, and nobody awaits it: {instead}")
 
 
 def check_whole(method: str, name: str, n: object) -> int:

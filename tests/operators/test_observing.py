@@ -445,3 +445,27 @@ async def test_a_function_behind_it_runs_in_the_context_of_the_subscriber() -> N
     assert [((1, "the subscriber's"), "the subscriber's")] == await flow.map(lambda item: (item, here.get())).to_list()
     assert [2] == await flow.map(lambda _: hooks.discard([1]) or 2).to_list()
     assert [] == discarded
+
+
+async def store(_: object = None) -> None:
+    raise AssertionError("nobody awaits it")
+
+
+@pytest.mark.parametrize("method", METHODS)
+async def test_a_coroutine_that_nobody_would_await_is_refused(method: str) -> None:
+    """An ``async def`` is refused when the flow is built, a lambda that calls one when it is called."""
+    failures: list[BaseException] = []
+    flow: Flow[int] = BROKEN if method == "do_on_error" else Flow.range(5)
+    shown: Flow[int] = getattr(flow, method)(lambda *_: store())
+    if method == "do_on_cancel":
+        shown = shown.take(2)
+
+    with hooks.using(on_error_dropped=failures.append):
+        try:
+            await shown.to_list()
+        except (TypeError, OSError) as error:
+            failures.append(error)
+        await idle()
+
+    told = [error for error in failures if "<lambda> returned a coroutine, and nobody awaits it" in str(error)]
+    assert [TypeError] == [type(error) for error in told]

@@ -303,6 +303,21 @@ async def test_the_failure_of_for_each_cancels_and_waits_for_the_others() -> Non
     assert sorted(log) == ["worker 1 stopped", "worker 2 stopped"]
 
 
+async def test_for_each_refuses_a_coroutine_that_nobody_would_await() -> None:
+    async def store(_: int) -> None:
+        raise AssertionError("nobody awaits it")
+
+    with pytest.raises(
+        TypeError, match=r"<lambda> returned a coroutine.*pass for_each the `async def` itself"
+    ) as failed:
+        await Flow.range(3).for_each(lambda n: store(n + 1))
+
+    assert ["on element #0" in note for note in failed.value.__notes__] == [True]
+    done: list[int] = []
+    await Flow.range(3).for_each(lambda n: done.append(n) or n)
+    assert [0, 1, 2] == done
+
+
 async def test_for_each_runs_no_more_than_its_concurrency_and_reads_no_further() -> None:
     read: list[int] = []
     live = peak = 0

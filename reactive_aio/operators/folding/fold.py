@@ -12,6 +12,7 @@ from ..._core.missing import MISSING
 from ..._fusion import Parts, Stage, Template, Transform, label
 from ...hooks import discard
 from ...spec import UNBOUNDED
+from .._fluent import refuse_coroutine
 
 T = TypeVar("T")
 A = TypeVar("A")
@@ -107,7 +108,12 @@ class Counting(Folding[Any, int]):
 class Calling(Folding[T, Any]):
     """Hands each element to a function and keeps nothing."""
 
-    template: ClassVar[Template | None] = Template("$fn(item)")
+    template: ClassVar[Template | None] = Template("if (returned := $fn(item)) is not None: $check($fn, returned)")
+
+    @staticmethod
+    def check(fn: Callable[[Any], object], given: object) -> None:
+        """Refuse a function that returns a coroutine."""
+        refuse_coroutine(fn, given, "pass for_each the `async def` itself, or functools.partial of it")
 
 
 @frozen

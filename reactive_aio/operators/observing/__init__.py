@@ -34,7 +34,7 @@ class Observing(Fluent[T_co]):
 
         Demand: passed on one for one. Nothing is buffered.
         Errors: an exception of ``fn`` ends the flow, after the elements before it. An ``async def`` is refused with
-        TypeError when the flow is built.
+        TypeError when the flow is built. A coroutine that ``fn`` returns fails the flow with TypeError.
         Spark: runs in the workers, and so do the effects of ``fn``.
         (Reactor, RxJava: ``doOnNext``; RxPY: ``do_action``; Pekko: ``wireTap``.)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from attrs import frozen
 
 from ..._fusion import Stage, Template
+from .._fluent import refuse_coroutine
 
 T = TypeVar("T")
 
@@ -20,9 +21,14 @@ class DoOnNext(Stage[T, T]):
 
     forwards = True
     template: ClassVar[Template | None] = Template("""
-        $fn(item)
+        if (returned := $fn(item)) is not None: $check($fn, returned)
         $rest
     """)
+
+    @staticmethod
+    def check(fn: Callable[[Any], object], given: object) -> None:
+        """Refuse a function that returns a coroutine."""
+        refuse_coroutine(fn, given, "use map_async(), or await in flow.for_each(fn)")
 
 
 @frozen

@@ -14,6 +14,7 @@ from ..._plan import Inlet, Pushed
 from ..._plan.nodes import FlowLike
 from ...hooks import drop_error
 from ...spec import Subscription
+from .._fluent import refuse_coroutine
 from .passing import Passing
 
 T = TypeVar("T")
@@ -62,7 +63,7 @@ class Peek(Pushed[T]):
         """Subscribe to the flow."""
         peeking = Peeking(inlet, self.listener)
         if self.listener.on_subscribe is not None:
-            inlet.context.copy().run(self.listener.on_subscribe)
+            inlet.context.copy().run(_call, self.listener.on_subscribe)
         inlet.subscribe(self.flow, peeking, at_once=True)
         return peeking
 
@@ -143,5 +144,9 @@ class Peeking(Passing):
 
     def _show(self, fn: Callable[..., object] | None, *arguments: object) -> Failed | None:
         """Call a function, if there is one; return its failure."""
-        outcome = None if fn is None else guarded(self.inlet.context, fn, *arguments)
+        outcome = None if fn is None else guarded(self.inlet.context, _call, fn, *arguments)
         return outcome if isinstance(outcome, Failed) else None
+
+
+def _call(fn: Callable[..., object], *arguments: object) -> None:
+    refuse_coroutine(fn, fn(*arguments), "pass a function that does its work when it is called")
