@@ -263,3 +263,8 @@ def test_a_stage_travels_to_workers(flow: Flow[Any]) -> None:
 
 def test_arguments_are_shown_as_they_were_given() -> None:
     assert "Flow.of(1).scan(add).scan(add, 0).index(1)" == repr(Flow.of(1).scan(add).scan(add, 0).index(1))
+
+
+def test_an_operator_that_forgets_to_return_its_flow_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"through\(<lambda>\): the operator returned None. Return the new flow"):
+        Flow.range(3).through(lambda flow: None)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from ..._core.missing import MISSING
+from ..._fusion import label
 from .._fluent import Fluent, check_count, check_flag, check_function, check_whole
 from ._room import ROOM
 from .map import Map
@@ -270,7 +271,8 @@ class Transforming(Fluent[T_co]):
         """Return ``operator(self)``: the way to chain your own operator.
 
         Demand: that of the operator's result.
-        Errors: the exceptions of ``operator``, at once. An argument that can't be called is refused with TypeError.
+        Errors: the exceptions of ``operator``, at once. An argument that can't be called is refused with TypeError, and
+        so is an operator that returns None.
         (Reactor: ``transform``; RxPY: ``pipe``.)
 
         >>> from reactive_aio import Flow
@@ -280,4 +282,7 @@ class Transforming(Fluent[T_co]):
         [0, 2, 4]
         """
         check_function("through", operator)
-        return operator(self._as_flow())
+        made = operator(self._as_flow())
+        if made is None:
+            raise TypeError(f"through({label(operator)}): the operator returned None. Return the new flow")
+        return made

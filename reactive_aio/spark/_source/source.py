@@ -26,6 +26,7 @@ from .._job.asking import asking
 from .._job.calls import is_connect
 from .._job.computation import Computation
 from .._task.batches import reading_of
+from .._task.packing import ToShuffle
 from .._task.pickling import dumps_by_value, of_user
 from .._task.rows import WIDE, Reading
 from .._task.slices import suit
@@ -111,7 +112,9 @@ class FromSpark(Pushed[Any]):
     @property
     def work(self) -> str:
         """Return the work of the region."""
-        return " -> ".join([str(self), *(str(placed.operator) for placed in self.stages)])
+        operators = [placed.operator for placed in self.stages]
+        # A shuffle takes two stages, and the second one shows it.
+        return " -> ".join([str(self), *(str(each) for each in operators if not isinstance(each, ToShuffle))])
 
     @property
     def makes_rows(self) -> bool:

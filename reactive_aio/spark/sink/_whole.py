@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from attrs import evolve
@@ -38,14 +39,22 @@ async def to_spark_whole(
 
 def _written(flow: Flow[Any], writer: BatchWriter, schema: Schema) -> Committed:
     frame = _framed(flow, schema)
-    try:
+    with _noting(writer):
         writer.prepare(writer.session.createDataFrame([], struct_of("to_spark", schema)))
         done = writer.committed()
-        done.check(whole=True)
+    done.check(whole=True)  # outside: a run that was written in batches can't be repeated like that
+    with _noting(writer):
         if done.batches:
             writer.finish()
             return evolve(done, written=False)
         return writer.write_whole(frame)
+
+
+@contextmanager
+def _noting(writer: BatchWriter) -> Generator[None]:
+    """Note on a failure whether the run can be repeated."""
+    try:
+        yield
     except FileExistsError:
         raise  # of the mode, or of a user's function
     except FAILURES as error:

@@ -57,6 +57,14 @@ def test_a_condition_on_columns_before_the_flow_is_pushed_to_the_file(sales: Any
     assert "PushedFilters: [IsNotNull(kind), EqualTo(kind,1)]" in plan_of(frame)
 
 
+def test_a_shuffle_stands_once_on_each_of_its_sides(sales: Any) -> None:
+    counted = Flow.from_spark(sales, as_=Sold).group_by_key(hash).reduce(max, any_order=True)
+    plan = plan_of(counted.to_frame("key long, sold string"))
+
+    assert "MapInArrow from_spark(DataFrame, as_=Sold) -> group_by_key(hash -> reduce(max))(" in plan
+    assert 2 == plan.count("group_by_key")
+
+
 def test_flows_in_a_row_are_a_union(sales: Any) -> None:
     sold = Flow.from_spark(sales, as_=Sold)
     plan = plan_of(sold.map(attrs.evolve).concat(sold).filter(bool).to_frame(Sold))

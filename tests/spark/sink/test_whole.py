@@ -378,8 +378,9 @@ async def test_a_run_is_repeated_as_it_was_written(spark: Any, tmp_path: Path) -
         await pairs(spark).to_spark(files, SCHEMA)
     batches = Files(spark, tmp_path, run="b")
     await pairs(spark).to_spark(batches, SCHEMA)
-    with pytest.raises(ValueError, match="run 'b' was written in batches, with a size"):
+    with pytest.raises(ValueError, match="run 'b' was written in batches, with a size") as refused:
         await pairs(spark).to_spark(batches, SCHEMA, size=None)
+    assert "the same run again" not in "".join(getattr(refused.value, "__notes__", []))
 
 
 async def test_what_makes_no_sense_is_refused(spark: Any, tmp_path: Path) -> None:
