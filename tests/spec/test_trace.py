@@ -74,8 +74,7 @@ def test_an_excerpt_goes_by_the_places_of_a_recording_that_has_lost_its_beginnin
     told = Trace(whole.signals[20:])
 
     assert ["(25 more before)", "#25", "#26", "(3 more after)"] == [
-        line.strip() if "more" in line else line.split()[0]
-        for line in told.excerpt([26], 2).splitlines()
+        line.strip() if "more" in line else line.split()[0] for line in told.excerpt([26], 2).splitlines()
     ]
 
 
