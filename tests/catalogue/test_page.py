@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from .page import PAGE, PICTURES, page, pictures
+from reactive_aio._catalogue import operators
+
+from .page import DOCS, PAGE, PICTURES, page, pictures, place
 
 AGAIN = "write it anew: python -m tests.catalogue.page"
 
@@ -30,3 +33,11 @@ def test_a_diagram_is_up_to_date_and_within_its_frame(name: str) -> None:
         if each.get("x") is not None:
             assert 0 <= float(each.get("x", 0)) <= width
             assert 0 <= float(each.get("y", 0)) <= height
+
+
+def test_the_page_on_workers_names_the_operators_that_they_run() -> None:
+    bullet = (DOCS / "concepts" / "workers.md").read_text(encoding="utf-8").partition("- **On the workers:**")[2]
+    named = re.findall(r"`(\w+)`", bullet.partition(". ")[0])
+
+    on_spark_too = {each.name for each in operators() if place(each)[1] == "in the workers"}
+    assert sorted(on_spark_too - {"repartition", "then"}) == sorted(named)
