@@ -34,11 +34,14 @@ class Told:
 
 
 def read(text: str) -> Told:
-    r"""Take a docstring apart.
+    r"""Take a docstring apart. A line in parentheses is the origin if the sentence before it has ended.
 
     >>> told = read("Do it.\n\nAt once.\nDemand: one for one;\nnothing is kept.\n(Reactor, RxJava: ``do``.)")
     >>> told.sentence, told.details, told.parts, told.peers
     ('Do it.', 'At once.', {'Demand': 'one for one; nothing is kept.'}, {'Reactor': ('do',), 'RxJava': ('do',)})
+    >>> told = read("Do it.\n\nErrors: TypeError for None\n(rule 2.13).\n(Reactor: ``do``.)")
+    >>> told.parts, told.origin
+    ({'Errors': 'TypeError for None (rule 2.13).'}, 'Reactor: ``do``')
     """
     prose = re.split(r"^(?:>>>|\.\. code-block)", text, maxsplit=1, flags=re.MULTILINE)[0]
     sentence, *lines = prose.strip().splitlines()
@@ -46,15 +49,17 @@ def read(text: str) -> Told:
         sentence += f" {lines.pop(0).strip()}"
     parts: dict[str, str] = {}
     details: list[str] = []
-    head = ""
+    head, before = "", sentence
     for line in lines:
         found = re.match(rf"({'|'.join(HEADS)}): ", line)
-        if found or not line.strip() or line.startswith("("):
-            head = found[1] if found else "(" if line.startswith("(") else ""
+        origin_begins = line.startswith("(") and (not before.strip() or before.rstrip().endswith((".", ":")))
+        if found or not line.strip() or origin_begins:
+            head = found[1] if found else "(" if origin_begins else ""
         if head:
             parts[head] = f"{parts.get(head, '')} {line.strip().removeprefix(f'{head}: ')}".strip()
         else:
             details.append(line)
+        before = line
     origin = parts.pop("(", "").strip("()").removesuffix(".")
     return Told(sentence, parts, "\n".join(details).strip(), origin)
 

@@ -28,7 +28,7 @@ TRAITS: Final[dict[str, Traits]] = {
     "from_callback": Traits(
         "", fails=Fails.NONE, keeps="max_size", completes=Completes.BEHIND, names="RxPY: ``from_callback``"
     ),
-    "from_poll": Traits("", fails=Fails.NONE, completes=Completes.ITSELF, names="Rust: ``Stream``"),
+    "from_poll": Traits("", fails=Fails.NONE, completes=Completes.ITSELF),
     "from_blocking": Traits("", fails=Fails.NONE, completes=Completes.ITSELF),
     "interval": Traits("", fails=Fails.NONE, completes=Completes.NEVER),
     "from_publisher": Traits("d"),

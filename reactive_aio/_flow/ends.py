@@ -287,7 +287,8 @@ class Ends(Calling[T_co]):
         Demand: ``size`` elements at a time, and none while a batch is written. If ``seconds`` end a batch early, the
         other requested elements may arrive meanwhile. They are kept for the next batch.
         Errors: SchemaMismatchError names the index and the field of an element that does not fit, before anything of
-        its batch is written. SparkJobError when Spark fails. An exception of a function of ``Frames`` is raised
+        its batch is written. With ``size=None`` a task of Spark finds it, so it is the text of a SparkJobError. The
+        index is that within the task. SparkJobError when Spark fails. An exception of a function of ``Frames`` is raised
         unchanged. A note says what is committed. An argument that is not a schema or not a writer is refused before the
         flow begins. So are ``seconds`` not above 0, an ``offset`` that leaves rows out, and ``max_retries`` for a
         writer that can't be sure of its batches. With ``size=None`` these three are refused, and

@@ -155,7 +155,7 @@ class Flow(
         return describe(self, style, end, rewrites=rewrites)
 
     def diagram(self, *, end: str = "") -> str:
-        """Return the plan as an SVG picture, which a notebook shows.
+        """Return the plan as the text of an SVG picture. A notebook shows the picture of a flow itself.
 
         ``end`` names what consumes the flow, so that it is shown too, with the boundary in front of it.
 

@@ -52,7 +52,9 @@ class TasksSnapshot:
     total: int
     """All of them, as far as it is known; 0 before it is."""
     running: int
+    """The tasks that have begun and not ended."""
     done: int
+    """The tasks that have ended."""
     preparing: bool = False
     """Whether these are tasks before those of the region, which compute or sort the data."""
 
@@ -96,6 +98,7 @@ class Snapshot:
     """
 
     regions: tuple[RegionSnapshot, ...]
+    """The regions, from the source to the end."""
 
     @property
     def boundaries(self) -> tuple[BoundarySnapshot, ...]:

@@ -7,7 +7,7 @@ trace.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from functools import cached_property
 from typing import Any
@@ -287,6 +287,29 @@ class Trace:
         """Return whether everything was at rest between two places."""
         return any(signal.kind is Kind.REST and after < signal.at < before for signal in self.signals)
 
-    def tail(self, n: int = 20) -> str:
-        """Show the last entries, one a line."""
-        return "\n".join(f"    {signal}" for signal in self.signals[-n:])
+    def excerpt(self, cited: Iterable[int] = (), n: int = 20) -> str:
+        """Show the entries around the cited places, else the last ones, one a line. Say how many are left out."""
+        places = set(cited)
+        indexes = [index for index, signal in enumerate(self.signals) if signal.at in places]
+        lines, shown_until = list[str](), 0
+        for index in self._chosen(indexes, n):
+            # A recording may have lost its beginning, so the first entry knows how many were before it.
+            left_out = index - shown_until if lines else self.signals[index].at
+            if left_out:
+                lines.append(f"    ({left_out} more {'between' if lines else 'before'})")
+            lines.append(f"    {self.signals[index]}")
+            shown_until = index + 1
+        if shown_until < len(self.signals):
+            lines.append(f"    ({len(self.signals) - shown_until} more after)")
+        return "\n".join(lines)
+
+    def _chosen(self, cited: list[int], n: int) -> list[int]:
+        """Return the indexes of the entries to show: one window for all cited ones, or one for each."""
+        length = len(self.signals)
+        groups = [cited or [length]] if not cited or cited[-1] - cited[0] < n else [[index] for index in cited]
+        size = max(n // len(groups), 1)
+        chosen = set[int]()
+        for group in groups:
+            begin = max(min((group[0] + group[-1] - size) // 2, length - size), 0)
+            chosen.update(range(begin, min(begin + size, length)))
+        return sorted(chosen)

@@ -37,7 +37,7 @@ class PublisherTests(PublisherBase):
             raise RuleBrokenError(
                 f"create_publisher({elements}) must give {elements} elements\n"
                 f"  seen: {shown(probe.items)}{ended} for as many requests of 1\n"
-                f"  the last signals:\n{run.trace().tail()}"
+                f"  the last signals:\n{run.trace().excerpt()}"
             )
 
     @verifies(None)
@@ -113,7 +113,7 @@ class PublisherTests(PublisherBase):
         if not probe.over:
             raise DoesNotHoldError(
                 "§1.5 the end is signalled only when one more element is requested, which the rule allows\n"
-                f"{run.trace().tail()}"
+                f"{run.trace().excerpt()}"
             )
 
     @verifies("1.5")
@@ -131,7 +131,7 @@ class PublisherTests(PublisherBase):
             raise RuleBrokenError(
                 f"{quote('1.5')}\n  seen: {shown(probe.items)} from a stream that has no elements\n"
                 f"  what to do: end a stream by on_complete alone, not by an element that stands for the end\n"
-                f"  the last signals:\n{run.trace().tail()}"
+                f"  the last signals:\n{run.trace().excerpt()}"
             )
         await run.check("1.5")
 
@@ -235,7 +235,7 @@ class PublisherTests(PublisherBase):
             await self.ask(run, probe, 2)
         trace = run.trace()
         if not first.over and len(first.items) == seen and trace.streams[0].cancelled is None:
-            raise RuleBrokenError(f"§1.10 a second subscribe of a subscriber stopped its stream\n{trace.tail()}")
+            raise RuleBrokenError(f"§1.10 a second subscribe of a subscriber stopped its stream\n{trace.excerpt()}")
         await run.check("1.10")
 
     @ours("2.12")
@@ -268,7 +268,7 @@ class PublisherTests(PublisherBase):
         """A second subscriber is served. A publisher may reject it."""
         probes = await self._several(run)
         if any(probe.error is not None or probe.subscription is None for probe in probes):
-            raise DoesNotHoldError(f"§1.11 it serves one subscriber only\n{run.trace().tail()}")
+            raise DoesNotHoldError(f"§1.11 it serves one subscriber only\n{run.trace().excerpt()}")
 
     @verifies("1.11", optional=True)
     async def test_optional_spec111_registeredSubscribersMustReceiveOnNextOrOnCompleteSignals(self, run: Run) -> None:
@@ -277,7 +277,7 @@ class PublisherTests(PublisherBase):
         for probe in probes:
             await self.ask(run, probe, 5)
         if not all(probe.items or probe.completed for probe in probes):
-            raise DoesNotHoldError(f"§1.11 a subscriber heard neither elements nor the end\n{run.trace().tail()}")
+            raise DoesNotHoldError(f"§1.11 a subscriber heard neither elements nor the end\n{run.trace().excerpt()}")
 
     @verifies("1.11", optional=True)
     async def test_optional_spec111_multicast_mustProduceTheSameElementsInTheSameSequenceToAllOfItsSubscribersWhenRequestingOneByOne(
@@ -312,4 +312,4 @@ class PublisherTests(PublisherBase):
         ended = [call.kind for stream in run.trace().streams for call in stream.of(Kind.ON_COMPLETE)]
         run.need(ended, "no on_complete came; see rule 1.2")
         if len(ended) < len(probes):
-            raise DoesNotHoldError(f"§1.11 not every subscriber heard the end\n{run.trace().tail()}")
+            raise DoesNotHoldError(f"§1.11 not every subscriber heard the end\n{run.trace().excerpt()}")

@@ -47,7 +47,7 @@ class About:
     rule: str | None
     """The rule, or None for a test of the set-up."""
     jvm: str | None
-    """The name of the test in the TCK for the JVM, or None for one of ours."""
+    """The name of the test in the TCK for the JVM, or an empty string for one of ours."""
     optional: bool
 
 

@@ -89,13 +89,13 @@ class Run:
                 f"{'what is passed on must be what came' if rule is None else quote(rule)}\n"
                 f"  seen: {shown(heard)} was passed on, where {shown(said)} had come\n"
                 "  what to do: pass on each signal, with the very object that came\n"
-                f"  the last signals:\n{self.trace().tail()}"
+                f"  the last signals:\n{self.trace().excerpt()}"
             )
 
     def need(self, condition: object, reason: str) -> None:
         """Skip a test whose precondition fails. The test of the precondition says why."""
         if not condition:
-            raise NotVerifiedError(f"not verified: {reason}\n  what was seen:\n{self.trace().tail()}")
+            raise NotVerifiedError(f"not verified: {reason}\n  what was seen:\n{self.trace().excerpt()}")
 
     def main(self, body: Callable[[Run], Awaitable[None]]) -> None:
         """Run a test on a loop of its own."""
@@ -120,7 +120,7 @@ class Run:
             raise RuleBrokenError(
                 f"a callback raised {shown(error)}, which stopped the event loop of the test\n"
                 "  what to do: catch what the source raises and hand it to on_error\n"
-                f"  the last signals:\n{self.trace().tail()}"
+                f"  the last signals:\n{self.trace().excerpt()}"
             ) from error
 
     async def _leave(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
+import warnings
 from abc import ABC
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
@@ -16,7 +16,9 @@ from .run import Run
 class Verification(ABC):  # noqa: B024 - what is to be written differs by role
     """A class of tests, to be subclassed with factories for the objects to verify.
 
-    pytest collects a subclass as usual. A program calls ``verify(subclass)`` and gets the results.
+    pytest collects a subclass that has all its factories. A subclass that lacks one is warned about, unless it is meant
+    as a base: it has ``abc.ABC`` among its bases, adds abstract methods, or sets ``__test__``. A program calls
+    ``verify(subclass)`` and gets the results.
     """
 
     __test__: ClassVar[bool] = False
@@ -26,8 +28,16 @@ class Verification(ABC):  # noqa: B024 - what is to be written differs by role
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        # ABCMeta fills __abstractmethods__ in only later; a class is a test when nothing is left to be given.
-        cls.__test__ = not any(getattr(getattr(cls, name, None), "__isabstractmethod__", False) for name in dir(cls))
+        if "__test__" in vars(cls):
+            return
+        lacking = _lacking(cls)
+        cls.__test__ = not lacking
+        if lacking and ABC not in cls.__bases__ and not any(name in vars(cls) for name in lacking):
+            warnings.warn(
+                f"{cls.__name__} is not collected, since it lacks {_named(lacking)}. "
+                "If it is a base of other classes, derive it from abc.ABC too",
+                stacklevel=3,  # behind ABCMeta
+            )
 
     def facts(self) -> Facts:
         """Return the facts that are known before a test."""
@@ -37,6 +47,16 @@ class Verification(ABC):  # noqa: B024 - what is to be written differs by role
         """Run one test."""
         run = Run(self.environment, self.facts())
         return judged(about, lambda: run.main(lambda run: body(self, run)))
+
+
+def _lacking(verification: type[Verification]) -> list[str]:
+    """Return the methods that are still to be written. ABCMeta collects them only after ``__init_subclass__``."""
+    members = ((name, getattr(verification, name, None)) for name in dir(verification))
+    return [name for name, member in members if getattr(member, "__isabstractmethod__", False)]
+
+
+def _named(methods: list[str]) -> str:
+    return f"the method{'s' if len(methods) > 1 else ''} {', '.join(methods)}"
 
 
 def verify(verification: type[Verification], only: Iterable[str] | None = None) -> list[Result]:
@@ -50,8 +70,9 @@ def verify(verification: type[Verification], only: Iterable[str] | None = None) 
     >>> [result for result in verify(RangeVerification) if result.outcome == "broken"]
     []
     """
-    if inspect.isabstract(verification):
-        raise TypeError(f"{verification.__name__} has methods that are still to be written")
+    lacking = _lacking(verification)
+    if lacking:
+        raise TypeError(f"{verification.__name__} lacks {_named(lacking)}")
     subject, results = verification(), list[Result]()
     names = contents_of(verification) if only is None else {name: contents_of(verification)[name] for name in only}
     for name, about in names.items():

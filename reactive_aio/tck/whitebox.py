@@ -108,7 +108,7 @@ class SubscriberWhiteboxVerification(SubscriberExercises):
                 "the probe was to hear of two elements and the end\n"
                 f"  seen: {shown(probe.items)}, completed: {probe.completed}\n"
                 "  what to do: call probe.register_on_next(item) and probe.register_on_complete() in the subscriber\n"
-                f"  the last signals:\n{run.trace().tail()}"
+                f"  the last signals:\n{run.trace().excerpt()}"
             )
         self._heard(run, subject, None)
 

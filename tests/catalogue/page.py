@@ -17,6 +17,7 @@ from reactive_aio._catalogue.docstring import read
 from reactive_aio._fusion import InTurn, Placed, Requirement, Stage
 from reactive_aio._plan import PublishOn, Pushed, SubscribeOn
 
+from . import sources
 from .examples import Example, all_examples
 from .picture import picture
 from .recorded import drawn, recorded_examples
@@ -170,9 +171,7 @@ def signature(name: str) -> str:
     method = getattr(Flow, name)
     owner = "Flow" if inspect.ismethod(method) else "flow"
     found = inspect.signature(getattr(method, "__func__", method))
-    bare = [each.replace(annotation=each.empty) for each in list(found.parameters.values())[1:]]
-    call = str(found.replace(parameters=bare, return_annotation=found.empty))
-    return owner + "." + name + re.sub(r"<class '(\w+)'>", r"\1", call).replace("MISSING", "...")
+    return owner + "." + name + sources.call(found.replace(parameters=list(found.parameters.values())[1:]))
 
 
 def single(text: str) -> str:
@@ -206,9 +205,11 @@ def page() -> str:
     """Return the whole page."""
     text = HEAD + "\n" + "".join(map(contents, families()))
     text += "- What they take and give: [`KeyedFlow`](#keyedflow), [`Backoff`](#backoff)\n"
+    text += sources.contents()
     for family, members in families():
         text += f"\n## {heading(family)}\n\n{semantics(members)}\n" + "".join(map(section, members)).rstrip() + "\n"
     text += helper(KeyedFlow, public_methods(KeyedFlow)).rstrip() + "\n" + helper(Backoff).rstrip() + "\n"
+    text += sources.sections(described)
     return text + f"\n## The names elsewhere\n\n{names()}"
 
 

@@ -624,5 +624,5 @@ def test_a_violation_says_what_the_rule_is_what_was_seen_and_what_to_do() -> Non
         "§1.1 a publisher signals no more elements than its subscriber has requested\n"
         "  seen: 1 elements for a demand of 0 (#0)\n"
         "  what to do: count what was requested and what was delivered per subscription, and stop at equality\n"
-        f"  the last signals:\n{told.tail()}"
+        f"  the signals around it:\n{told.excerpt()}"
     )

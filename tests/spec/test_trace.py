@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from reactive_aio.spec import UNBOUNDED
@@ -41,12 +43,39 @@ def test_an_absent_subscriber_is_shown_as_none() -> None:
     assert repr(Identity(255, "Probe")) == "<Probe at 0xff>"
 
 
-def test_the_tail_shows_the_last_entries() -> None:
+@pytest.mark.parametrize(
+    ("cited", "shown"),
+    [
+        ([], ["(10 more before)", *range(10, 30)]),
+        ([29, 12], ["(10 more before)", *range(10, 30)]),
+        ([0], [*range(20), "(10 more after)"]),
+        ([9], [*range(20), "(10 more after)"]),
+        ([12], ["(2 more before)", *range(2, 22), "(8 more after)"]),
+        ([1, 27], [*range(10), "(10 more between)", *range(20, 30)]),
+        ([99], ["(10 more before)", *range(10, 30)]),
+    ],
+    ids=repr,
+)
+def test_an_excerpt_shows_the_cited_entries_and_counts_the_others(cited: list[int], shown: list[str | int]) -> None:
     told = trace(*(on_next(n) for n in range(15)))
 
-    assert [line.split()[0] for line in told.tail(2).splitlines()] == ["#28", "#29"]
-    assert [line.split()[0] for line in told.tail().splitlines()] == [f"#{n}" for n in range(10, 30)]
-    assert told.tail(1).startswith("    #29 #28 returned")
+    lines = [line.strip() for line in told.excerpt(cited).splitlines()]
+    assert [str(each) for each in shown] == [re.sub(r"^#(\d+) .*", r"\1", line) for line in lines]
+
+
+def test_a_short_excerpt_is_the_whole_trace() -> None:
+    told = trace(*(on_next(n) for n in range(5)))
+
+    assert "\n".join(f"    {signal}" for signal in told.signals) == told.excerpt([3])
+
+
+def test_an_excerpt_goes_by_the_places_of_a_recording_that_has_lost_its_beginning() -> None:
+    whole = trace(*(on_next(n) for n in range(15)))
+    told = Trace(whole.signals[20:])
+
+    assert ["(25 more before)", "#25", "#26", "(3 more after)"] == [
+        line.strip() if "more" in line else line.split()[0] for line in told.excerpt([26], 2).splitlines()
+    ]
 
 
 def test_a_call_knows_how_it_ended_and_how_long_it_took() -> None:

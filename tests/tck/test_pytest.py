@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from abc import ABC
 from pathlib import Path
 
 import pytest
+
+from reactive_aio.spec import Subscriber
+from reactive_aio.tck import IdentityProcessorVerification, SubscriberBlackboxVerification, verify
 
 MODULE = """
 from reactive_aio.tck import (
@@ -83,3 +87,67 @@ def test_it_needs_no_plugin_for_coroutines(tmp_path: Path) -> None:
     shown = outcome(tmp_path, MODULE.format(extra=0), "-p", "no:asyncio", "-k", "spec101 or spec102")
 
     assert "2 passed" in shown
+
+
+HALF_WRITTEN = """
+from abc import ABC, abstractmethod
+
+from reactive_aio.tck import PublisherVerification, SubscriberBlackboxVerification
+
+
+class TestTypo(PublisherVerification):
+    def create_publiser(self, elements):
+        return None
+
+
+class TestShared(PublisherVerification, ABC):
+    subscribers_of_multicast = 3
+
+
+class TestSmaller(PublisherVerification):
+    @abstractmethod
+    def create(self):
+        ...
+
+    def create_publisher(self, elements):
+        return self.create()
+
+
+class TestLeftOut(SubscriberBlackboxVerification):
+    __test__ = False
+
+
+def test_another():
+    pass
+"""
+
+
+def test_a_class_that_lacks_a_factory_is_named_and_one_that_is_meant_as_a_base_is_not(tmp_path: Path) -> None:
+    shown = outcome(tmp_path, HALF_WRITTEN)
+
+    assert "1 passed, 1 warning" in shown
+    assert "test_plain.py:7: " in shown
+    assert "TestTypo is not collected, since it lacks the method create_publisher" in shown
+    assert "abc.ABC" in shown
+
+
+def test_a_class_with_all_factories_is_not_collected_if_it_says_so() -> None:
+    class Whole(SubscriberBlackboxVerification):
+        __test__ = False
+
+        def create_subscriber(self) -> Subscriber[object]:
+            raise NotImplementedError
+
+    class Inherited(Whole):
+        pass
+
+    assert not Whole.__test__
+    assert Inherited.__test__
+
+
+def test_a_program_learns_the_methods_that_are_still_to_be_written() -> None:
+    class Half(IdentityProcessorVerification, ABC):
+        pass
+
+    with pytest.raises(TypeError, match=r"^Half lacks the method create_identity_processor$"):
+        verify(Half)

@@ -245,7 +245,7 @@ class Combining(Fluent[T_co]):
         return self._begin(CombineLatest[Any]((self._as_flow(), *others), prefetch))
 
     def with_latest_from(self, other: Flow[U]) -> Flow[tuple[T_co, U]]:
-        """Emit each element of this flow with the latest one of ``other``.
+        """Emit pairs ``(element, latest)``: each element of this flow with the latest one of ``other``.
 
         This flow is asked for elements only when ``other`` has emitted, so that none is left out. It completes when
         this flow completes, or when ``other`` completes without an element.

@@ -50,10 +50,10 @@ class Sharing(Fluent[T_co]):
         take the elements that others wait for. Then it fails alone with SlowSubscriberError, and they go on. Seconds in
         which it waits for an element, or its event loop is blocked, do not count. Without ``evict_after`` one line is
         logged after five seconds.
-        Errors: a failure of this flow goes to all subscribers, after the elements. With ``linger`` a run goes on
-        without subscribers for that many seconds. This needs a block that holds the flow open, else a subscriber is
-        refused with RuntimeError. Numbers below 1, a ``replay`` below 0 and seconds that are not above 0 are refused
-        with ValueError when the flow is built.
+        Errors: a failure of this flow goes to all subscribers, after the elements. With ``linger`` a run stays open
+        without subscribers for that many seconds, and requests nothing in them. This needs a block that holds the flow
+        open, else a subscriber is refused with RuntimeError. Numbers below 1, a ``replay`` below 0 and seconds that are
+        not above 0 are refused with ValueError when the flow is built.
         Cancel: a subscriber that leaves does not disturb the others. When the last one leaves, the elements that no
         subscriber has had go to ``hooks.on_discard``.
         Spark: one job for all. The operators that follow run after the boundary.

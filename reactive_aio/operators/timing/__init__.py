@@ -123,10 +123,12 @@ class Timing(Fluent[T_co]):
 
         The limit is exact, by the clock of the loop. It holds for every window of ``per`` seconds, wherever the window
         begins. The clock of uvloop counts milliseconds, and stands still while a callback runs.
+        Elements are counted, and not the work behind this operator. If a later operator retries the work of an element, the
+        limit does not see it.
         Demand: passed on as far as elements may be emitted, so no more than ``max_elements`` at a time. Nothing is
         buffered.
-        Errors: those of this flow. An ``max_elements`` below 1 and seconds that are not above 0 are refused with ValueError when
-        the flow is built.
+        Errors: those of this flow. A ``max_elements`` below 1 and seconds that are not above 0 are refused with
+        ValueError when the flow is built.
         Cancel: a wait ends at once.
         (Pekko: ``throttle``, by tokens; aiostream: ``spaceout``; Mutiny: ``paceDemand``.)
 
@@ -142,7 +144,7 @@ class Timing(Fluent[T_co]):
         return self._begin(RateLimit[T_co](self._as_flow(), max_elements, per))
 
     def timestamp(self) -> Flow[tuple[float, T_co]]:
-        """Emit each element with the time at which it came, in seconds, by the clock of the loop.
+        """Emit pairs ``(time, element)``: when each element came, in seconds, by the clock of the loop.
 
         Demand: passed on one for one. Nothing is buffered.
         Errors: those of this flow.
@@ -159,7 +161,7 @@ class Timing(Fluent[T_co]):
         return self.then(Timestamp[T_co]())
 
     def elapsed(self) -> Flow[tuple[float, T_co]]:
-        """Emit each element with the seconds since the one before it, by the clock of the loop.
+        """Emit pairs ``(seconds, element)``: the time since the element before, by the clock of the loop.
 
         For the first element time counts from the first demand.
         Demand: passed on one for one. Nothing is buffered.

@@ -147,7 +147,7 @@ class Transforming(Fluent[T_co]):
         return self.then(Scan(fn, initial))
 
     def index(self, start: int = 0) -> Flow[tuple[int, T_co]]:
-        """Emit each element with its number, counted from ``start``, as the builtin ``enumerate`` does.
+        """Emit pairs ``(number, element)``, counted from ``start``, as the builtin ``enumerate`` does.
 
         Demand: passed on one for one. Nothing is buffered.
         Errors: a ``start`` that is not a whole number is refused with TypeError when the flow is built.

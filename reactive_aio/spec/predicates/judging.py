@@ -6,6 +6,7 @@ Something that has not come counts as missing only if the trace ended at rest; s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -29,9 +30,10 @@ class Violation:
     trace: Trace
 
     def __str__(self) -> str:
+        cited = [int(place) for place in re.findall(r"#(\d+)", self.seen)]
         return (
             f"{quote(self.rule)}\n  seen: {self.seen}\n  what to do: {ADVICE[self.rule]}\n"
-            f"  the last signals:\n{self.trace.tail()}"
+            f"  {'the signals around it' if cited else 'the last signals'}:\n{self.trace.excerpt(cited)}"
         )
 
 
