@@ -313,9 +313,18 @@ async def test_for_each_refuses_a_coroutine_that_nobody_would_await() -> None:
         await Flow.range(3).for_each(lambda n: store(n + 1))
 
     assert ["on element #0" in note for note in failed.value.__notes__] == [True]
-    done: list[int] = []
-    await Flow.range(3).for_each(lambda n: done.append(n) or n)
-    assert [0, 1, 2] == done
+
+
+async def test_for_each_takes_a_function_that_returns_a_value() -> None:
+    done: set[int] = set()
+
+    def store(n: int) -> int:
+        done.add(n)
+        return len(done)
+
+    await Flow.range(3).for_each(store)
+
+    assert {0, 1, 2} == done
 
 
 async def test_for_each_runs_no_more_than_its_concurrency_and_reads_no_further() -> None:

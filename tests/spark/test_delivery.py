@@ -513,7 +513,7 @@ def test_whatever_happens_the_order_is_right_and_the_account_balances(kind: type
         if index in done:
             continue
         if task is None:
-            tasks[index] = speculative.pop(index, None) or Task(loop, index)
+            tasks[index] = speculative.pop(index) if index in speculative else Task(loop, index)
             sent.pop(index, None)
         elif chance.random() < 0.05:
             task.die()
