@@ -10,7 +10,7 @@ from attrs import evolve, frozen
 from .._core.missing import MISSING
 from .._fusion import calling_line
 from ..operators._fluent import check_count, check_function, check_seconds
-from ..operators.folding.fold import Count, Reduce
+from ..operators.folding.fold import Count, Fold, Reduce
 from ..operators.folding.ranking import TopK
 from ..operators.windowing.by_key import GroupByKey
 from ..operators.windowing.join import HOWS, LEFT, RIGHT, Join, JoinByKey, OnSide
@@ -113,14 +113,14 @@ class KeyedFlow(Generic[K_co, T_co]):
         >>> Flow.of(1, 2, 3, 4).group_by_key(lambda n: n % 2).fold(lambda total, n: total + n, 10).run_sync()
         [(1, 14), (0, 16)]
         """
-        return self._folded(Reduce(fn, initial), "fold", any_order)
+        return self._folded(Fold(fn, initial), any_order)
 
     def reduce(self, fn: Callable[[Any, T_co], Any], *, any_order: bool = False) -> Flow[tuple[K_co, T_co]]:
         """Combine the elements of each key into one of them, from the left, beginning with the first.
 
         See ``fold`` for ``any_order``.
         """
-        return self._folded(Reduce(fn), "reduce", any_order)
+        return self._folded(Reduce(fn), any_order)
 
     def pairs(self) -> Flow[tuple[K_co, T_co]]:
         """Emit the results of the operators as a flow of pairs ``(key, value)``."""
@@ -221,8 +221,8 @@ class KeyedFlow(Generic[K_co, T_co]):
         steps: Any = self._chain.__nodes__.steps  # stages, since there is no method for a boundary
         return evolve(self._stage, steps=steps)
 
-    def _folded(self, stage: Reduce[T_co], method: str, any_order: bool) -> Flow[tuple[K_co, Any]]:
-        check_function(method, stage.fn, "combine with an ordinary function")
+    def _folded(self, stage: Reduce[T_co], any_order: bool) -> Flow[tuple[K_co, Any]]:
+        check_function(stage.name, stage.fn, "combine with an ordinary function")
         made: KeyedFlow[K_co, Any] = self._with(self._chain.then(stage))
         return evolve(made, stage=evolve(self._stage, any_order=any_order)).pairs()
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 from .._core.guard import FAILURES
@@ -155,8 +155,9 @@ def label(value: object, most: int = 34) -> str:
     A URL is shown without its user, password and query. Whatever is shown of an element in a plan, a note or a message goes through here;
     see `SWITCH`.
 
-    >>> label(len), label(object()), label([1, 2]), label("x" * 100)
-    ('len', 'object', '[1, 2]', "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...")
+    >>> from functools import partial
+    >>> label(len), label(partial(int, base=2)), label(object()), label([1, 2]), label("x" * 100)
+    ('len', 'partial(int)', 'object', '[1, 2]', "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...")
     """
     try:
         return _shown(value, most)
@@ -166,6 +167,8 @@ def label(value: object, most: int = 34) -> str:
 
 
 def _shown(value: object, most: int) -> str:
+    if isinstance(value, partial):
+        return f"partial({_shown(value.func, most)})"
     if callable(value):
         return str(getattr(value, "__name__", type(value).__name__))
     hidden = os.environ.get(SWITCH, "").lower() in {"0", "false", "no", "off"}

@@ -201,3 +201,10 @@ def test_a_method_of_a_flow_is_found_behind_pairs() -> None:
         keyed.to_list()
     with pytest.raises(AttributeError, match=r"^KeyedFlow has no attribute 'lists'$"):
         keyed.lists()
+
+
+def test_a_plan_names_the_method_that_was_called() -> None:
+    keyed = Flow.range(3).group_by_key(abs)
+
+    assert "group_by_key(abs -> fold(max, 0))" in keyed.fold(max, 0).describe()
+    assert "group_by_key(abs -> reduce(max))" in keyed.reduce(max).describe()

@@ -26,7 +26,7 @@ from reactive_aio.operators.filtering.take_while import TakeUntil, TakeWhile
 from reactive_aio.operators.folding.by_key import CountByKey, ReduceByKey
 from reactive_aio.operators.folding.collect import Collect
 from reactive_aio.operators.folding.deciding import All, AnyOf, Contains, IsEmpty
-from reactive_aio.operators.folding.fold import Count, Last, Reduce
+from reactive_aio.operators.folding.fold import Count, Fold, Last, Reduce
 from reactive_aio.operators.folding.ranking import TopK, ToSortedList
 from reactive_aio.operators.folding.summing import Drain, Max, Min, Single, Sum, ToDict, ToSet
 from reactive_aio.operators.transforming.index import Index
@@ -60,6 +60,7 @@ STAGES: list[tuple[Stage[Any, Any], st.SearchStrategy[Any]]] = [
     (Reduce(operator.add, combine=operator.add), TEXTS),
     (Reduce(operator.add, "", operator.add), TEXTS),
     (Reduce(lambda count, _: count + 1, 0, operator.add), NUMBERS),
+    (Fold(lambda count, _: count + 1, 0, operator.add), NUMBERS),
     (Sum(0), st.one_of(WHOLE, st.booleans(), st.fractions())),
     (Sum(0.5), WHOLE),
     (Min(None), NUMBERS),

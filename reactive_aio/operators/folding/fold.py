@@ -142,6 +142,11 @@ class Reduce(Stage[T, Any]):
 
 
 @frozen
+class Fold(Reduce[T]):
+    """Stage of ``KeyedFlow.fold``."""
+
+
+@frozen
 class Last(Stage[T, T]):
     """Stage of ``Flow.last``."""
 

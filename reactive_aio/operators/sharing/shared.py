@@ -226,16 +226,26 @@ class Share(Pushed[T], Here):
 
     @property
     def arguments(self) -> str:
-        """The progress of the run."""
-        shown = {"lag": self.lag, "replay": self.replay, "prefetch": self.prefetch}
-        return ", ".join(f"{name}={value}" for name, value in shown.items() if value)
+        """The arguments of the call, but for those that have their default."""
+        return ", ".join(f"{name}={value!r}" for name, value in self._said.items())
 
     @property
     def crossing(self) -> str:
         """Return the object between the flow and each subscriber."""
-        replay = f", replay {self.replay}" if self.replay else ""
-        ahead = f", prefetch {self.prefetch}" if self.prefetch else ""
-        return f"shared, lag {self.lag}{replay}{ahead}"
+        return ", ".join(["shared", *(f"{name} {value}" for name, value in self._said.items())])
+
+    @property
+    def _said(self) -> dict[str, object]:
+        own = self.sharing
+        said = {
+            "lag": self.lag,
+            "replay": self.replay,
+            "start": own.start if own.start > 1 else None,
+            "restart": own.restart if own.restart != "always" else None,
+            "linger": own.linger,
+            "prefetch": self.prefetch,
+        }
+        return {name: value for name, value in said.items() if value}
 
     @property
     def inner(self) -> tuple[FlowLike, ...]:
