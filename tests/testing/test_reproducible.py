@@ -13,7 +13,8 @@ import pytest
 from reactive_aio import Flow
 from reactive_aio._clocks.counted import CLOCK
 from reactive_aio._core import budgets
-from reactive_aio.testing import VirtualTimeLoop, adversarial, run_virtual
+from reactive_aio.testing import AdversarialLoop, VirtualTimeLoop, adversarial, run_virtual
+from tests.registry import REGISTRY, Entry, Settings
 
 Program = Callable[[list[Any]], Coroutine[Any, Any, object]]
 
@@ -92,6 +93,42 @@ def test_by_a_seed(program: Program) -> None:
 
     assert orders[:4] * RUNS == orders
     assert orders[0] != orders[1]
+
+
+class Watched(AdversarialLoop):
+    """An adversarial loop that notes how many callbacks were ready in each of its turns."""
+
+    def __init__(self) -> None:
+        super().__init__(3)
+        self.turns: list[int] = []
+
+    def _run_once(self) -> None:
+        self.turns.append(len(self._ready))
+        super()._run_once()
+
+
+@pytest.mark.parametrize("entry", [each for each in REGISTRY if not (each.threaded or each.pool)], ids=str)
+def test_every_turn_of_every_operator(entry: Entry) -> None:
+    def run() -> tuple[list[int], list[tuple[int, int]]]:
+        taken: list[tuple[int, int]] = []
+
+        async def read(reader: int) -> None:
+            async for _ in flow:
+                taken.append((reader, len(loop.turns)))  # noqa: PERF401 - the readers append in turns
+
+        async def both() -> None:
+            await asyncio.gather(read(0), read(1))
+
+        loop = Watched()
+        flow = entry.make(600, lambda flow: flow, Settings(prefetch=16))
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            runner.run(both())
+        return loop.turns, taken
+
+    first = run()
+
+    assert [] != first[1]
+    assert first == run()
 
 
 def test_each_thread_counts_for_itself_and_others_have_the_clock_of_the_machine() -> None:
