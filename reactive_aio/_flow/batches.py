@@ -76,7 +76,8 @@ class Batches(Generic[B_co]):
 
         A mask has one value for each element of the batch: a boolean array or column, or a list of bools for a list.
         Demand: one for one, and another if nothing of a batch is left.
-        Errors: exceptions of ``predicate``, and those of the batch's package for a mask that does not fit.
+        Errors: exceptions of ``predicate``, and those of the batch's package for a mask that does not fit. Numbers, or the
+        names of columns, are no mask: TypeError.
         (As ``Flow.filter``; numpy: a boolean index; Arrow: ``RecordBatch.filter``.)
 
         >>> from reactive_aio import Batches, Flow

@@ -175,4 +175,6 @@ def _shown(value: object, most: int) -> str:
     text = "<" if hidden else redacted(repr(value))
     if text.startswith("<"):
         return type(value).__name__
+    if "\n" in text:  # as of an array
+        text = " ".join(map(str.strip, text.splitlines()))
     return text if len(text) <= most else text[: most - 3] + "..."

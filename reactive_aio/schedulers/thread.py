@@ -145,8 +145,11 @@ class ThreadScheduler(Kept):
     def __repr__(self) -> str:
         return self.name
 
-    def _new_loop(self) -> asyncio.AbstractEventLoop:
-        return _new_event_loop()
+    def _loop_for(self, home: asyncio.AbstractEventLoop | None) -> Callable[[], asyncio.AbstractEventLoop]:
+        """Return what makes the loop of the thread. A test on virtual time sees what that waits for, and uvloop does not show it."""
+        from .._clocks import VirtualTimeLoop
+
+        return asyncio.new_event_loop if isinstance(home, VirtualTimeLoop) else _new_event_loop
 
     def is_here(self) -> bool:
         """Return whether the place is the running event loop."""
@@ -187,7 +190,7 @@ class ThreadScheduler(Kept):
         worker = self._worker
         if worker is None or not worker.alive:
             try:
-                worker = self._worker = _LoopThread(self.label, self._new_loop)
+                worker = self._worker = _LoopThread(self.label, self._loop_for(_running_loop()))
             except (RuntimeError, OSError) as error:
                 raise not_started(self.name, error) from error
         return worker

@@ -143,6 +143,34 @@ async def test_an_argument_that_is_no_batch_is_refused_by_name(wrong: Any, step:
     assert f"in Batches.{step}(" in caught.value.__notes__[0]
 
 
+@pytest.mark.parametrize("name", ["numpy", "pandas"])
+@pytest.mark.parametrize("mask", ["ints", "a list of ints", "a column", "True", "None", "two dimensions"])
+async def test_an_array_takes_nothing_but_bools_for_a_mask(name: str, mask: str) -> None:
+    """Numbers would choose elements by their places, and names columns."""
+    numpy = pytest.importorskip("numpy")
+    masks = {
+        "ints": numpy.array([1, 0, 1]),
+        "a list of ints": [1, 0, 1],
+        "a column": ["n"],
+        "True": True,
+        "None": None,
+        "two dimensions": numpy.ones((3, 1)) > 0,
+    }
+    batches = Batches(Flow.of(KINDS[name].make([7, 8, 9])))
+
+    with pytest.raises(TypeError, match=r"the predicate returned .*, but a mask has one bool for each element"):
+        await batches.filter(lambda batch: masks[mask]).flow.drain()
+
+
+async def test_a_mask_of_numpy_bools_in_a_list_is_one() -> None:
+    numpy = pytest.importorskip("numpy")
+    batches = Batches(Flow.of(numpy.array([7, 8, 9])))
+
+    (left,) = await batches.filter(lambda batch: list(batch > 7)).flow.to_list()
+
+    assert [8, 9] == left.tolist()
+
+
 async def test_a_mask_that_is_too_short_for_a_list_is_refused() -> None:
     with pytest.raises(ValueError, match="the mask has 1 values, but the batch has 2 elements"):
         await Batches(Flow.of([1, 2])).filter(lambda batch: [True]).flow.drain()

@@ -113,6 +113,19 @@ def test_waiting_for_what_can_not_come_is_an_error_that_names_the_tasks() -> Non
         run_virtual(main())
 
 
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_thread_of_a_scheduler_that_waits_for_nothing_does_not_hide_a_deadlock(kept: bool) -> None:
+    async def main() -> None:
+        thread = schedulers.thread("idle")
+        if kept:
+            async with thread:
+                await Flow.never().drain()
+        await Flow.never().subscribe_on(thread).drain()
+
+    with pytest.raises(DeadlockError, match="nothing is scheduled"):
+        run_virtual(main())
+
+
 def test_the_loop_can_be_used_after_a_deadlock() -> None:
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         with pytest.raises(DeadlockError):

@@ -16,6 +16,9 @@ C = TypeVar("C")
 FILTERS: frozenset[str] = frozenset({"pyarrow", "polars"})
 """Packages whose batches have a method ``filter`` for a mask. The others are indexed by it."""
 
+BOOLS: frozenset[str] = frozenset({"bool", "bool_"})
+"""The names of the types of bools, of Python and numpy."""
+
 
 def length(batch: object, method: str) -> int:
     """Return the number of elements of a batch. Raise if it is not a batch."""
@@ -35,7 +38,21 @@ def where(batch: Any, mask: Any) -> Any:
         return kept if isinstance(batch, list) else tuple(kept)
     if type(batch).__module__.partition(".")[0] in FILTERS:
         return batch.filter(mask)
+    _check_mask(mask)
     return batch[mask]
+
+
+def _check_mask(mask: Any) -> None:
+    """Refuse what an array would take for the numbers of its elements, or for the names of its columns."""
+    if isinstance(mask, list):
+        fits = {type(each).__name__ for each in cast("list[object]", mask)} <= BOOLS
+    else:
+        kind = str(getattr(mask, "dtype", ""))
+        fits = ("bool" in kind or kind == "object") and getattr(mask, "ndim", 1) == 1
+    if not fits:
+        raise TypeError(
+            f"Batches.filter(): the predicate returned {label(mask)}, but a mask has one bool for each element of the batch"
+        )
 
 
 def _compressed(batch: Sequence[object], mask: Sequence[object]) -> list[object]:
