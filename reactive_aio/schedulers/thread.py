@@ -99,6 +99,12 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
         return None
 
 
+def _on_virtual_time() -> bool:
+    from .._clocks import VirtualTimeLoop
+
+    return isinstance(_running_loop(), VirtualTimeLoop)
+
+
 @define(eq=False)
 class _Attached:
     """One region's hold on a thread."""
@@ -145,11 +151,9 @@ class ThreadScheduler(Kept):
     def __repr__(self) -> str:
         return self.name
 
-    def _loop_for(self, home: asyncio.AbstractEventLoop | None) -> Callable[[], asyncio.AbstractEventLoop]:
-        """Return what makes the loop of the thread. A test on virtual time sees what that waits for, and uvloop does not show it."""
-        from .._clocks import VirtualTimeLoop
-
-        return asyncio.new_event_loop if isinstance(home, VirtualTimeLoop) else _new_event_loop
+    def _new_loop(self, *, of_a_test: bool) -> asyncio.AbstractEventLoop:
+        """Return the loop of the thread. A test on virtual time has to see what that waits for, and uvloop does not show it."""
+        return asyncio.new_event_loop() if of_a_test else _new_event_loop()
 
     def is_here(self) -> bool:
         """Return whether the place is the running event loop."""
@@ -190,7 +194,7 @@ class ThreadScheduler(Kept):
         worker = self._worker
         if worker is None or not worker.alive:
             try:
-                worker = self._worker = _LoopThread(self.label, self._loop_for(_running_loop()))
+                worker = self._worker = _LoopThread(self.label, partial(self._new_loop, of_a_test=_on_virtual_time()))
             except (RuntimeError, OSError) as error:
                 raise not_started(self.name, error) from error
         return worker

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from typing import ClassVar
 from weakref import WeakSet
 
@@ -50,10 +49,10 @@ class VirtualTimeScheduler(ThreadScheduler):
             self._homes.add(asyncio.get_running_loop())
         return ThreadScheduler.attach(self, lost)
 
-    def _loop_for(self, home: asyncio.AbstractEventLoop | None) -> Callable[[], asyncio.AbstractEventLoop]:
-        """Return what makes the loop of the thread."""
-        del home
-        return partial(_RegionLoop, self._homes)
+    def _new_loop(self, *, of_a_test: bool) -> asyncio.AbstractEventLoop:
+        """Return the loop of the thread."""
+        del of_a_test
+        return _RegionLoop(self._homes)
 
 
 def virtual_time() -> VirtualTimeScheduler:

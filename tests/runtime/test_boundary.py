@@ -234,7 +234,7 @@ async def test_an_open_thread_scheduler_serves_many_flows_on_one_thread() -> Non
 async def test_a_thread_whose_loop_can_not_be_made_is_a_failure_of_the_flow(
     where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(_: object) -> asyncio.AbstractEventLoop:
+    def refused(_: object, *, of_a_test: bool) -> asyncio.AbstractEventLoop:
         raise OSError("too many open files")
 
     before = set(threading.enumerate())

@@ -180,7 +180,7 @@ def test_it_waits_for_regions_on_threads_and_for_no_more_than_their_work(
 ) -> None:
     if regions not in LOOPS:
         pytest.skip("uvloop is not installed")
-    monkeypatch.setattr(ThreadScheduler, "_new_loop", lambda _: LOOPS[regions]())
+    monkeypatch.setattr(ThreadScheduler, "_new_loop", lambda _, of_a_test: LOOPS[regions]())
 
     async def main() -> None:
         subscriber = Recorder()
@@ -201,7 +201,7 @@ def test_it_waits_for_regions_on_threads_and_for_no_more_than_their_work(
 
 
 def test_time_passes_an_idle_region_on_a_loop_of_asyncio(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ThreadScheduler, "_new_loop", lambda _: asyncio.new_event_loop())
+    monkeypatch.setattr(ThreadScheduler, "_new_loop", lambda _, of_a_test: asyncio.new_event_loop())
 
     async def main() -> None:
         subscriber = Recorder(request=1)
@@ -216,7 +216,7 @@ def test_time_passes_an_idle_region_on_a_loop_of_asyncio(monkeypatch: pytest.Mon
 
 
 def test_time_does_not_pass_a_region_that_waits_for_a_timer_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ThreadScheduler, "_new_loop", lambda _: asyncio.new_event_loop())
+    monkeypatch.setattr(ThreadScheduler, "_new_loop", lambda _, of_a_test: asyncio.new_event_loop())
 
     async def slow(emit: Any) -> None:
         await asyncio.sleep(0.02)
