@@ -42,12 +42,13 @@ def where(batch: Any, mask: Any) -> Any:
     return batch[mask]
 
 
-def _check_mask(mask: Any) -> None:
+def _check_mask(mask: object) -> None:
     """Refuse what an array would take for the numbers of its elements, or for the names of its columns."""
-    if isinstance(mask, list):
-        fits = {type(each).__name__ for each in cast("list[object]", mask)} <= BOOLS
+    listed = cast("list[object]", mask) if isinstance(mask, list) else None
+    kind = str(getattr(mask, "dtype", ""))
+    if listed is not None:
+        fits = {type(each).__name__ for each in listed} <= BOOLS
     else:
-        kind = str(getattr(mask, "dtype", ""))
         fits = ("bool" in kind or kind == "object") and getattr(mask, "ndim", 1) == 1
     if not fits:
         raise TypeError(
