@@ -38,22 +38,19 @@ def where(batch: Any, mask: Any) -> Any:
         return kept if isinstance(batch, list) else tuple(kept)
     if type(batch).__module__.partition(".")[0] in FILTERS:
         return batch.filter(mask)
-    _check_mask(mask)
-    return batch[mask]
-
-
-def _check_mask(mask: object) -> None:
-    """Refuse what an array would take for the numbers of its elements, or for the names of its columns."""
-    listed = cast("list[object]", mask) if isinstance(mask, list) else None
-    kind = str(getattr(mask, "dtype", ""))
-    if listed is not None:
-        fits = {type(each).__name__ for each in listed} <= BOOLS
-    else:
-        fits = ("bool" in kind or kind == "object") and getattr(mask, "ndim", 1) == 1
-    if not fits:
+    if not _is_mask(mask):
         raise TypeError(
             f"Batches.filter(): the predicate returned {label(mask)}, but a mask has one bool for each element of the batch"
         )
+    return batch[mask]
+
+
+def _is_mask(given: Any) -> bool:
+    """Return whether an array takes it for a mask, and not for the numbers of elements or the names of columns."""
+    if isinstance(given, list):
+        return {type(each).__name__ for each in cast("list[object]", given)} <= BOOLS
+    kind = str(getattr(given, "dtype", ""))
+    return ("bool" in kind or kind == "object") and getattr(given, "ndim", 1) == 1
 
 
 def _compressed(batch: Sequence[object], mask: Sequence[object]) -> list[object]:
