@@ -231,6 +231,8 @@ def adversarial(
     failed on AdversarialLoop(seed=1); alone: @adversarial(seeds=[1])
     """
     chosen = range(seeds) if isinstance(seeds, int) else list(seeds)
+    if not chosen:
+        raise ValueError(f"adversarial(seeds={seeds!r}): without a seed the test does not run")
 
     def decorate(test: Callable[P, Coroutine[Any, Any, object]]) -> Callable[P, None]:
         @functools.wraps(test)

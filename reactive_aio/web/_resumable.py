@@ -86,12 +86,16 @@ class Resumable(Openable, Generic[T]):
 
     def behind(self, last_id: str | None) -> InTurnBehind:
         """Return the position of a client that subscribes now."""
+        latest_run, latest = self._latest
         if last_id is None:
-            run, number = self._latest
-            return InTurnBehind(run, number, returning=False)
+            return InTurnBehind(latest_run, latest, returning=False)
         run, _, text = last_id.rpartition("-")
-        known = text.isascii() and text.isdigit() and len(text) < MOST_DIGITS
-        return InTurnBehind(run if known else "", int(text) if known else -1, returning=True)
+        if text.isascii() and text.isdigit() and len(text) < MOST_DIGITS:
+            number = int(text)
+            if run != latest_run or number <= latest:
+                return InTurnBehind(run, number, returning=True)
+        # Nobody has given that id, so it says nothing about the events that the client has had.
+        return InTurnBehind("", -1, returning=True)
 
     def _encoded_behind(self, last_id: str | None) -> Callable[[Numbered], Sequence[bytes]]:
         return self.behind(last_id).encoded

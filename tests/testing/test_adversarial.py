@@ -250,3 +250,9 @@ def test_the_turns_of_two_regions_are_permuted() -> None:
         return "".join(order)
 
     assert {"ab", "ba"} == {run(seed, main, hold=0) for seed in range(20)}
+
+
+@pytest.mark.parametrize("seeds", [0, []])
+def test_a_test_without_a_seed_is_refused_since_it_would_not_run(seeds: Any) -> None:
+    with pytest.raises(ValueError, match="without a seed the test does not run"):
+        adversarial(seeds=seeds)

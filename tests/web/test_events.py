@@ -196,6 +196,20 @@ def test_an_id_of_another_run_or_of_nobody_is_a_gap(unknown: bytes) -> None:
     assert [b"reset", b"0", b"1"] == data(run_virtual(main()))
 
 
+def test_an_id_that_the_run_has_not_given_yet_is_a_gap() -> None:
+    async def main() -> Client:
+        feed = Feed()
+        staying = asyncio.create_task(feed.visit(None, 3))
+        await asyncio.sleep(0)
+        first = await feed.visit(None, 2, range(2))
+        run, _, number = ids(first)[-1].rpartition(b"-")
+        ahead = await feed.visit(b"%s-%d" % (run, int(number) + 1), 4, range(2, 3))
+        await staying
+        return ahead
+
+    assert [b"reset", b"0", b"1", b"2"] == data(run_virtual(main()))
+
+
 def test_who_comes_first_gets_what_comes_from_then_on() -> None:
     async def main() -> Client:
         feed = Feed()
