@@ -42,6 +42,7 @@ class CountedClock:
         """Count the looks of this thread, as the work of a loop. A test that has a clock of its own keeps it."""
         thread = get_ident()
         with self._lock:
+            outer = self._times.get(thread)  # there is one if a running loop is run once more, which fails
             self._times[thread] = work.time
             if budgets.clock is perf_counter:
                 budgets.clock = self
@@ -50,6 +51,8 @@ class CountedClock:
         finally:
             with self._lock:
                 work.time = self._times.pop(thread)
+                if outer is not None:
+                    self._times[thread] = outer
                 if not self._times and budgets.clock is self:
                     budgets.clock = perf_counter
 

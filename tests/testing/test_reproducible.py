@@ -166,6 +166,19 @@ def test_the_count_goes_on_in_the_next_run_of_a_loop() -> None:
     assert first < second
 
 
+def test_a_running_loop_that_is_run_once_more_goes_on_counting() -> None:
+    async def now() -> list[float]:
+        before = budgets.clock()
+        with pytest.raises(RuntimeError, match="already running"):
+            asyncio.get_running_loop().run_forever()
+        return [before, budgets.clock()]
+
+    before, after = run_virtual(now())
+
+    assert 0 < after - before < 1
+    assert budgets.clock is perf_counter
+
+
 def test_a_clock_that_a_test_has_put_there_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     async def now() -> float:
         return budgets.clock()
