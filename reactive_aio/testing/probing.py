@@ -211,12 +211,17 @@ class StreamProbe(Generic[T]):
 
     def _failure(self, expected: str, event: Event | None = None, *, why: Exception | None = None) -> ProbeError:
         got = f"; got {event}" if event is not None else "" if why is None else f"; {type(why).__name__}: {why}"
-        return ProbeError("\n  ".join([f"the probe expected {expected}{got}", *self.snapshot()]))
+        taken = self._verified
+        matched = taken - 1 if taken and self.events[taken - 1] is event else taken
+        return ProbeError("\n  ".join([f"the probe expected {expected}{got}", *self._report(matched)]))
 
     def snapshot(self) -> list[str]:
         """Return the lines of a report: the requests, the signals, and the elements that the regions of a flow hold."""
+        return self._report(self._verified)
+
+    def _report(self, matched: int) -> list[str]:
         listener = self._listener
-        seen = [f"{event}{' (expected)' if at < self._verified else ''}" for at, event in enumerate(self.events)]
+        seen = [f"{event}{' (expected)' if at < matched else ''}" for at, event in enumerate(self.events)]
         return [
             f"of {self.publisher!r}",
             *(f"a rule was broken: {violation}" for violation in listener.violations),

@@ -57,7 +57,7 @@ def test_a_url_is_without_secrets_before_it_is_cut() -> None:
 
 
 def test_what_can_be_called_is_shown_by_its_name() -> None:
-    assert (label(len), label(str), label(partial(len))) == ("len", "str", "partial")
+    assert (label(len), label(str), label(partial(len))) == ("len", "str", "partial(len)")
 
 
 def test_what_has_no_text_of_its_own_is_shown_by_its_type() -> None:

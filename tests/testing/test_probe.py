@@ -103,7 +103,7 @@ def test_another_element_than_the_expected_one_fails_with_all_that_was_seen() ->
 
     assert "of Flow.range(0, 5).publish_on(current(), prefetch=4)" in message
     assert "requested 3, received 3" in message
-    assert "next 0 at 0 (expected), next 1 at 0 (expected), next 2 at 0" in message
+    assert "next 0 at 0 (expected), next 1 at 0 (expected), next 2 at 0\n" in message
     assert "region running: requested 3, delivered 3, buffered" in message
 
 
