@@ -144,7 +144,9 @@ async def test_an_argument_that_is_no_batch_is_refused_by_name(wrong: Any, step:
 
 
 @pytest.mark.parametrize("name", ["numpy", "pandas"])
-@pytest.mark.parametrize("mask", ["ints", "a list of ints", "a column", "True", "None", "two dimensions"])
+@pytest.mark.parametrize(
+    "mask", ["ints", "a list of ints", "a column", "its name", "a tuple", "True", "None", "two dimensions"]
+)
 async def test_an_array_takes_nothing_but_bools_for_a_mask(name: str, mask: str) -> None:
     """Numbers would choose elements by their places, and names columns."""
     numpy = pytest.importorskip("numpy")
@@ -152,6 +154,8 @@ async def test_an_array_takes_nothing_but_bools_for_a_mask(name: str, mask: str)
         "ints": numpy.array([1, 0, 1]),
         "a list of ints": [1, 0, 1],
         "a column": ["n"],
+        "its name": "n",
+        "a tuple": (True, False, True),
         "True": True,
         "None": None,
         "two dimensions": numpy.ones((3, 1)) > 0,
@@ -160,6 +164,27 @@ async def test_an_array_takes_nothing_but_bools_for_a_mask(name: str, mask: str)
 
     with pytest.raises(TypeError, match=r"the predicate returned .*, but a mask has one bool for each element"):
         await batches.filter(lambda batch: masks[mask]).flow.drain()
+
+
+class Kept:
+    """A batch that is indexed by such a mask."""
+
+    def __init__(self, items: list[int]) -> None:
+        self.items = items
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, mask: set[int]) -> Kept:
+        return Kept([item for item in self.items if item in mask])
+
+
+async def test_a_mask_of_a_kind_that_has_no_type_of_elements_is_left_to_the_batch() -> None:
+    batches: Flow[Any] = Flow.of(Kept([7, 8, 9]))
+
+    (left,) = await Batches(batches).filter(lambda batch: {8, 9}).flow.to_list()
+
+    assert [8, 9] == left.items
 
 
 async def test_a_mask_of_numpy_bools_in_a_list_is_one() -> None:

@@ -66,7 +66,7 @@ def test_the_error_says_how_far_behind_it_was_and_what_helps() -> None:
 
     text = run_virtual(main())
     assert "held up the others for 3 s, and is 5 elements behind" in text
-    assert f"share(lag=5), chained at {__file__}" in text
+    assert f"share(lag=5, evict_after=3.0), chained at {__file__}" in text
     assert "on_backpressure_buffer(), _drop() or _latest()" in text
 
 

@@ -21,10 +21,13 @@ def test_a_plan_shows_the_shared_part_once_and_what_is_between() -> None:
 
 
 def test_a_plan_shows_how_a_run_begins_and_ends() -> None:
-    shared = Flow.range(9).share(start=4, restart="never", linger=5.0, prefetch=8)
+    shared = Flow.range(9).share(start=4, restart="never", linger=5.0, evict_after=2.0, prefetch=8)
 
-    assert " |  shared, lag 256, start 4, restart never, linger 5.0, prefetch 8" == shared.describe().splitlines()[1]
-    assert "share(lag=256, start=4, restart='never', linger=5.0, prefetch=8)" in repr(shared)
+    assert (
+        " |  shared, lag 256, start 4, restart never, linger 5.0, evict_after 2.0, prefetch 8"
+        == shared.describe().splitlines()[1]
+    )
+    assert "share(lag=256, start=4, restart='never', linger=5.0, evict_after=2.0, prefetch=8)" in repr(shared)
 
 
 def test_a_plan_shows_a_hub_as_a_source() -> None:

@@ -49,7 +49,10 @@ def _is_mask(given: Any) -> bool:
     """Return whether an array takes it for a mask, and not for the numbers of elements or the names of columns."""
     if isinstance(given, list):
         return {type(each).__name__ for each in cast("list[object]", given)} <= BOOLS
-    kind = str(getattr(given, "dtype", ""))
+    if isinstance(given, (str, tuple)) or not hasattr(given, "__len__"):
+        return False
+    # Arrays without a type of their elements, such as awkward's, see for themselves what fits.
+    kind = str(getattr(given, "dtype", "bool"))
     return ("bool" in kind or kind == "object") and getattr(given, "ndim", 1) == 1
 
 

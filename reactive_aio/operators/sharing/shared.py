@@ -226,7 +226,7 @@ class Share(Pushed[T], Here):
 
     @property
     def arguments(self) -> str:
-        """The arguments of the call, but for those that have their default."""
+        """The arguments of the call, but for those that have no effect."""
         return ", ".join(f"{name}={value!r}" for name, value in self._said.items())
 
     @property
@@ -240,9 +240,11 @@ class Share(Pushed[T], Here):
         said = {
             "lag": self.lag,
             "replay": self.replay,
+            "replay_for": own.replay_for,
             "start": own.start if own.start > 1 else None,
             "restart": own.restart if own.restart != "always" else None,
             "linger": own.linger,
+            "evict_after": own.evict_after,
             "prefetch": self.prefetch,
         }
         return {name: value for name, value in said.items() if value}
