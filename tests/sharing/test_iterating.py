@@ -266,7 +266,7 @@ def test_one_who_is_too_slow_fails_by_the_name_of_its_flow_and_the_others_go_on(
         async with shared.open() as items:
             assert 0 == await anext(items)
             await asyncio.sleep(3.5)
-            with pytest.raises(SlowSubscriberError, match=r"behind: share\(lag=5\), chained at "):
+            with pytest.raises(SlowSubscriberError, match=r"behind: share\(lag=5, evict_after=3.0\), chained at "):
                 await anext(items)
             await idle()
             assert 100 == len(fast.items)
