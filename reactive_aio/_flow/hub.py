@@ -153,8 +153,9 @@ class Hub(Generic[T]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Complete, or fail with the exception of the block."""
-        self._emission.close(error)
+        """Complete, or fail with the exception of the block. A hub that has ended before stays as it is."""
+        # The block raises the exception itself, so it need not go to the hook.
+        self._emission.close(None if self._emission.log.ended else error)
 
     def __repr__(self) -> str:
         emission = self._emission

@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from functools import lru_cache, partial
+from types import AsyncGeneratorType, GeneratorType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 from .._core.guard import FAILURES
@@ -152,6 +153,8 @@ It is no hook, bound to a context: a value that slips through once is in a log f
 def label(value: object, most: int = 34) -> str:
     """Show an argument or element briefly: a function by its name, an object by its type, a long value by its beginning.
 
+    A generator is shown by the function that made it.
+
     A URL is shown without its user, password and query. Whatever is shown of an element in a plan, a note or a message goes through here;
     see `SWITCH`.
 
@@ -171,6 +174,9 @@ def _shown(value: object, most: int) -> str:
         return f"partial({_shown(value.func, most)})"
     if callable(value):
         return str(getattr(value, "__name__", type(value).__name__))
+    if isinstance(value, (GeneratorType, AsyncGeneratorType)):
+        name = value.__name__
+        return type(value).__name__ if name.startswith("<") else f"{name}()"
     hidden = os.environ.get(SWITCH, "").lower() in {"0", "false", "no", "off"}
     text = "<" if hidden else redacted(repr(value))
     if text.startswith("<"):

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 from .._core import budgets
 from .._core.budgets import Budget
 from .._core.guard import FAILURES, as_failure, as_of_a_generator, cancelled_from_outside, is_closed_with
+from .._core.notes import add_note
 from .._fusion import BARE, Pace
 from .._plan import Awaited
 from ..hooks import also_failed, discard
@@ -364,6 +365,7 @@ class AwaitedInput:
             failure = cancelled_from_outside(failure, "the task of a source")
         else:
             failure = as_of_a_generator(failure, "coroutine")
+        add_note(failure, f"in {self._where}")
         if told:
             self.cleanup = failure
         else:

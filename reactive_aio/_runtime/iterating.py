@@ -31,6 +31,13 @@ AT_ONCE: Final = 64
 """Elements of a source that runs no code which are taken with one request."""
 
 
+ELSEWHERE: Final = (
+    "an iterator is read on another event loop than the one that subscribed. Subscribe on the loop that reads, "
+    "or share the flow: each subscriber of flow.share() may be on a loop of its own"
+)
+"""The error of an iterator that is read on a foreign loop, or on none."""
+
+
 _level: ContextVar[int] = ContextVar("reactive_aio.level", default=0)
 """How many iterators read one another, each in a function or a source of a flow that the one before reads."""
 
@@ -303,6 +310,8 @@ class Iteration:
         steps = self.steps
         item = steps.poll()
         if item is NOTHING:
+            if asyncio.get_running_loop() is not steps.driver.loop:
+                raise RuntimeError(ELSEWHERE)
             item = steps.made()
         if item is not NOTHING:
             return item

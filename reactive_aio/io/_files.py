@@ -17,6 +17,7 @@ from anyio import CapacityLimiter
 from attrs import define, field
 
 from .._bytes import SplitText, TooLargeError, made_by_chunk
+from .._connector import polled
 from .._flow.flow import Flow
 from ..operators._fluent import check_count, check_flag, check_flow, check_seconds
 from ._threads import in_thread
@@ -31,14 +32,14 @@ OPENERS: Final[dict[str, Callable[[str], Any]]] = {
     "xz": lzma.open,
 }
 SUFFIXES: Final = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz"}
-SELDOM: Final = 3600.0
-"""Seconds between two heartbeats, which files don't need."""
+CHUNK: Final = 262_144
+"""The bytes that are read at a time."""
 
 
 def read_chunks(
     path: Path,
     *,
-    size: int = 262_144,
+    size: int = CHUNK,
     compression: Compression = "infer",
     max_bytes: int | None = None,
     limiter: CapacityLimiter | None = None,
@@ -64,16 +65,28 @@ def read_chunks(
     ...     read_chunks(path, size=3).run_sync()
     [b'do ', b're']
     """
-    check_count("read_chunks", "size", size, 1)
+    return _chunks("read_chunks", path, size, compression, max_bytes, limiter)
+
+
+def _chunks(
+    called: str,
+    path: Path,
+    size: int,
+    compression: Compression,
+    max_bytes: int | None,
+    limiter: CapacityLimiter | None,
+) -> Flow[bytes]:
+    """Read a file in chunks, for the function that is ``called``."""
+    check_count(called, "size", size, 1)
     if max_bytes is not None:
-        check_count("read_chunks", "max_bytes", max_bytes, 0)
+        check_count(called, "max_bytes", max_bytes, 0)
     name = (
         SUFFIXES.get(os.path.splitext(str(fspath(path)))[1].lower(), "none") if compression == "infer" else compression
     )
     if name not in OPENERS:
-        raise ValueError(f"read_chunks(compression={compression!r}): known are infer, {', '.join(OPENERS)}")
+        raise ValueError(f"{called}(compression={compression!r}): known are infer, {', '.join(OPENERS)}")
     handle = partial(_Reading, partial(OPENERS[name], fspath(path)), limiter, size, max_bytes)
-    return Flow.from_poll(lambda: _opened(handle()), heartbeat=SELDOM)
+    return polled(called, fspath(path), lambda: _opened(handle()))
 
 
 def read_lines(
@@ -103,7 +116,7 @@ def read_lines(
     ['do', 're', 'mi']
     """
     check_text("read_lines", encoding, max_line)
-    chunks = read_chunks(path, compression=compression, max_bytes=max_bytes, limiter=limiter)
+    chunks = _chunks("read_lines", path, CHUNK, compression, max_bytes, limiter)
     return made_by_chunk(chunks, SplitText(encoding, max_line))
 
 
@@ -135,9 +148,7 @@ def tail(
     check_text("tail", encoding, max_line)
     check_flag("tail", "from_start", from_start)
     check_seconds("tail", "interval", interval, above=True)
-    chunks = Flow[bytes].from_poll(
-        lambda: _opened(_Following(fspath(path), from_start, interval, limiter)), heartbeat=SELDOM
-    )
+    chunks = polled("tail", fspath(path), lambda: _opened(_Following(fspath(path), from_start, interval, limiter)))
     return made_by_chunk(chunks, SplitText(encoding, max_line))
 
 

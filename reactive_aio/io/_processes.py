@@ -7,20 +7,18 @@ import os
 from asyncio.subprocess import DEVNULL, PIPE, Process, SubprocessStreamProtocol
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from os import PathLike
+from os import PathLike, fspath
 from typing import Any, cast
 
 from attrs import define, field, frozen
 
+from .._connector import polled
 from .._core.guard import FAILURES, as_failure
 from .._core.tasks import begin_task
 from .._flow.flow import Flow
 from ..operators._fluent import check_count, check_flow, check_seconds
 from ._sockets import ended
 from ._streams import send_rows
-
-SELDOM = 3600.0
-"""Seconds between two heartbeats, which processes don't need."""
 
 
 class ProcessError(RuntimeError):
@@ -81,7 +79,7 @@ def from_process(
     check_count("from_process", "max_stderr", max_stderr, 1)
     check_seconds("from_process", "grace", grace)
     program = _Program(tuple(command), stdin, {"cwd": cwd, "env": env}, size, max_stderr, grace)
-    return Flow.from_poll(program.started, heartbeat=SELDOM)
+    return polled("from_process", fspath(command[0]), program.started)
 
 
 @frozen

@@ -11,6 +11,7 @@ import anyio
 from anyio.abc import ByteReceiveStream, ByteSendStream, ObjectReceiveStream, ObjectSendStream
 from attrs import define
 
+from .._connector import polled
 from .._flow.flow import Flow
 from .._flow.rows import for_each_row
 from ..operators._fluent import check_count, check_flow, check_seconds
@@ -47,9 +48,9 @@ def from_stream(stream: Any, *, size: int = 65_536) -> Flow[Any]:
     check_count("from_stream", "size", size, 1)
     given: Any = stream
     if isinstance(stream, ByteReceiveStream):
-        return _received(lambda: stream.receive(size))
+        return _received(given, lambda: stream.receive(size))
     if isinstance(stream, ObjectReceiveStream):
-        return _received(given.receive)
+        return _received(given, given.receive)
     raise TypeError(
         f"from_stream() reads a stream of anyio, not {type(stream).__name__}. Use Peer for the streams of asyncio"
     )
@@ -75,8 +76,8 @@ class _Receiving:
         """Nothing: the stream is the user's."""
 
 
-def _received(receive: Callable[[], Awaitable[Any]]) -> Flow[Any]:
-    return Flow[Any].from_poll(lambda: nullcontext(_Receiving(receive)), heartbeat=3600.0)
+def _received(stream: object, receive: Callable[[], Awaitable[Any]]) -> Flow[Any]:
+    return polled("from_stream", stream, lambda: nullcontext(_Receiving(receive)))
 
 
 @overload

@@ -41,8 +41,12 @@ class LeakCheck:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is None:
-            await settle()
+        try:
+            if error is None:
+                await settle()
+        except TimeoutError as busy:
+            self.__exit__(None, None, None)  # says what was left, where that is the reason
+            raise busy
         self.__exit__(kind, error, trace)
 
     def __enter__(self) -> Self:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from attrs import define, field, frozen
 
+from .._connector import iterated
 from .._core.containers import new_deque, new_dict
 from .._core.guard import FAILURES
 from .._core.settling import settled
@@ -160,7 +161,7 @@ class Connection:
         or ValueError. ``args`` that exceed the frames of the other side are refused with ValueError.
         """
         check_count("read", "prefetch", prefetch, 1)
-        return Flow.from_async_iterable(lambda: self._elements(stream, args, prefetch))
+        return iterated("read", stream, lambda: self._elements(stream, args, prefetch))
 
     async def _elements(self, stream: str, args: object, prefetch: int) -> AsyncIterator[Any]:
         await self._other_said.wait()

@@ -9,6 +9,7 @@ from typing import Any, Final
 from attrs import define, field, frozen
 
 from .._bytes import TooLargeError
+from .._connector import iterated
 from .._flow.flow import Flow
 from ..errors import SourceConsumedError
 from ..operators._fluent import check_count, check_flow
@@ -96,7 +97,7 @@ def form_parts(
     def begin() -> AsyncIterator[Part]:
         return parts_of(body, multipart.PushMultipartParser(boundary, max_header_count=MOST_HEADERS, **limits))
 
-    return Flow.from_async_iterable(begin)
+    return iterated("form_parts", body, begin)
 
 
 def library() -> Any:

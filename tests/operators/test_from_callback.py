@@ -355,7 +355,9 @@ async def test_its_exception_behind_a_failure_is_noted_on_that() -> None:
     with hooks.using(on_error_dropped=dropped.append), pytest.raises(OSError, match="first") as caught:
         await Flow.from_callback(register).to_list()
 
-    assert ["a further failure: KeyError: 'second'"] == caught.value.__notes__
+    place, further = caught.value.__notes__
+    assert place.startswith("in from_callback(register, 256, 'error'), chained at ")
+    assert further == "a further failure: KeyError: 'second'"
     assert ["KeyError('second')"] == [repr(error) for error in dropped]
 
 

@@ -376,6 +376,26 @@ def test_an_iterator_without_a_loop_says_so() -> None:
         aiter(Flow.range(3))
 
 
+async def slow() -> AsyncIterator[int]:
+    for n in range(3):
+        await asyncio.sleep(0)
+        yield n
+
+
+@pytest.mark.parametrize("flow", [Flow.from_async_iterable(slow), Flow.range(300).concat(Flow.range(3))])
+async def test_an_iterator_is_not_read_on_another_loop(flow: Flow[int]) -> None:
+    async def read(items: AsyncIterator[int]) -> None:
+        async for _ in items:
+            pass
+
+    async with flow.open() as items:
+        await anext(items)
+        with pytest.raises(RuntimeError, match="read on another event loop"):
+            await asyncio.to_thread(lambda: asyncio.run(read(items)))
+
+        assert [item async for item in items][-1] == 2
+
+
 async def test_closing_waits_for_the_cleanup_and_may_be_done_twice() -> None:
     log: list[str] = []
 

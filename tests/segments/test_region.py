@@ -306,7 +306,7 @@ async def test_an_error_of_the_source_says_so() -> None:
     with pytest.raises(OSError, match="disk") as caught:
         await Flow.from_iterable(broken()).map(str).to_list()
 
-    assert caught.value.__notes__[0].startswith("in from_iterable(generator)")
+    assert caught.value.__notes__[0].startswith("in from_iterable(broken())")
 
 
 async def test_an_error_in_a_stage_of_ones_own_names_the_stage() -> None:

@@ -30,6 +30,17 @@ def idles(hub: Hub[Any]) -> int:
 # -- who is given what
 
 
+async def test_an_exception_that_leaves_the_block_of_an_ended_hub_is_not_reported_as_well() -> None:
+    dropped: list[BaseException] = []
+    with hooks.using(on_error_dropped=dropped.append):
+        with pytest.raises(HubClosedError):
+            async with Hub[int](idle="drop") as hub:
+                hub.complete()
+                await hub.emit(1)
+
+    assert dropped == []
+
+
 async def test_what_is_emitted_goes_to_all_who_are_there() -> None:
     hub: Hub[int] = Hub(idle="drop")
     one, two = reads(hub, UNBOUNDED), reads(hub, UNBOUNDED)

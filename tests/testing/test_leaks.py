@@ -4,12 +4,13 @@ import asyncio
 import gc
 import threading
 from collections.abc import AsyncGenerator
+from functools import partial
 from typing import Any
 
 import pytest
 
 from reactive_aio import Flow, schedulers
-from reactive_aio.testing import LeakError, no_leaks, run_virtual
+from reactive_aio.testing import LeakError, leaks, no_leaks, run_virtual, settle
 
 
 class Thing:
@@ -178,3 +179,19 @@ def test_several_leaks_are_told_together() -> None:
             asyncio.get_running_loop().call_later(2, print)
 
     assert 2 == left_behind(main).count("timer")
+
+
+def test_a_thread_that_virtual_time_waits_for_in_vain_is_a_leak(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leaks, "settle", partial(settle, within=0.05))
+    go_on = threading.Event()
+    worker = threading.Thread(target=go_on.wait, name="left alone")
+
+    async def main() -> None:
+        try:
+            async with no_leaks():
+                worker.start()
+        finally:
+            go_on.set()
+            worker.join()
+
+    assert "thread 'left alone'" in left_behind(main)

@@ -8,8 +8,7 @@ from typing import TypeVar
 
 from attrs import frozen
 
-from ..._core.guard import FAILURES, as_of_a_generator
-from ..._core.notes import add_note
+from ..._core.guard import as_of_a_generator
 from ..._fusion import label
 from ..._plan import Pulled
 from .task import Production, TaskSource
@@ -25,18 +24,13 @@ class FromAwaitable(TaskSource[T]):
 
     async def produce(self, production: Production) -> None:
         """Await the result of the factory."""
-        try:
-            awaitable = self.factory()
-            if not isawaitable(awaitable):
-                kind = type(awaitable).__name__
-                raise TypeError(
-                    f"{label(self.factory)} returned a value that can't be awaited, of type {kind}: use Flow.from_callable"
-                )
-            item = await awaitable
-        except FAILURES as error:
-            add_note(error, f"in {production.inlet.where}")
-            raise
-        production.deliver([item])
+        awaitable = self.factory()
+        if not isawaitable(awaitable):
+            kind = type(awaitable).__name__
+            raise TypeError(
+                f"{label(self.factory)} returned a value that can't be awaited, of type {kind}: use Flow.from_callable"
+            )
+        production.deliver([await awaitable])
 
 
 @frozen

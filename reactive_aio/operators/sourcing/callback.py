@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol, TypeVar
 from attrs import define, field, frozen
 
 from ..._core.guard import FAILURES, Failed, as_failure, cancelled_from_outside, guarded, is_closed_with
+from ..._core.notes import add_note
 from ..._fusion import label
 from ..._plan import Inlet, Pushed
 from ...errors import BackpressureOverflowError
@@ -244,6 +245,7 @@ class Emission:
             self.inlet.on_complete()
             return
         first, *others = failures
+        add_note(first, f"in {self.inlet.where}")
         for other in others:
             also_failed(first, other)
         self.inlet.on_error(first)

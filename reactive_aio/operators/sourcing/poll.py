@@ -10,7 +10,6 @@ from typing import Any, Protocol, TypeVar, cast
 from attrs import define, field, frozen
 
 from ..._core.guard import FAILURES, as_failure, is_closed_with
-from ..._core.notes import add_note
 from ..._fusion import label
 from ...hooks import also_failed, discard
 from .task import Production, TaskSource
@@ -95,7 +94,6 @@ class Polling:
             # Nobody cancels what closes: a cancel that comes of that alone is a failure.
             own = self._closing and production.cancelled and error is not self._cancel
             failure = as_failure(error) if own else error
-            add_note(failure, f"in {production.inlet.where}")
             try:
                 raise failure
             finally:

@@ -7,6 +7,7 @@ from typing import Any
 from attrs import define, field, frozen
 
 from ..._core.guard import FAILURES
+from ..._core.notes import add_note
 from ..._plan import Inlet, Pushed
 from ...errors import ProtocolViolation
 from ...hooks import discard, drop_error
@@ -21,7 +22,7 @@ class FromPublisher(Pushed[Any]):
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Subscribe with a fresh subscriber (rules 1.10 and 2.12)."""
-        edge = PublisherEdge(inlet)
+        edge = ForeignEdge(inlet)
         try:
             self.publisher.subscribe(edge)
         except FAILURES as error:
@@ -139,7 +140,7 @@ class PublisherEdge:
         else:
             self._over = True
             self._subscription = None
-            self.inlet.on_error(error)
+            self._fail(error)
 
     def _complete(self, _: None) -> None:
         if not self._over:
@@ -153,4 +154,17 @@ class PublisherEdge:
             drop_error(error)
         else:
             self.cancel()
-            self.inlet.on_error(error)
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        self.inlet.on_error(error)
+
+
+class ForeignEdge(PublisherEdge):
+    """Adds to each failure the place where the publisher became a flow."""
+
+    __slots__ = ()
+
+    def _fail(self, error: BaseException) -> None:
+        add_note(error, f"in {self.inlet.where}")
+        super()._fail(error)

@@ -19,6 +19,7 @@ from ..._core import budgets
 from ..._core.budgets import Budget
 from ..._core.containers import new_deque
 from ..._core.guard import FAILURES, cancelled_from_outside, is_closed_with
+from ..._core.notes import add_note
 from ..._plan import Inlet, Pushed
 from ...spec import UNBOUNDED, Subscription, add_demand
 
@@ -123,6 +124,7 @@ class Production:
                 self.inlet.on_complete()
 
     def _end(self, error: BaseException) -> None:
+        add_note(error, f"in {self.inlet.where}")
         if self.cancelled:
             self.inlet.cleanup_failed(error)
         else:
