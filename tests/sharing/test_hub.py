@@ -32,11 +32,14 @@ def idles(hub: Hub[Any]) -> int:
 
 async def test_an_exception_that_leaves_the_block_of_an_ended_hub_is_not_reported_as_well() -> None:
     dropped: list[BaseException] = []
-    with hooks.using(on_error_dropped=dropped.append):
-        with pytest.raises(HubClosedError):
-            async with Hub[int](idle="drop") as hub:
-                hub.complete()
-                await hub.emit(1)
+
+    async def block() -> None:
+        async with Hub[int](idle="drop") as hub:
+            hub.complete()
+            await hub.emit(1)
+
+    with hooks.using(on_error_dropped=dropped.append), pytest.raises(HubClosedError):
+        await block()
 
     assert dropped == []
 
