@@ -88,7 +88,7 @@ async def test_the_failure_of_a_source_names_it(shown: str, among_others: bool) 
     source = SOURCES[shown]()
     flow = Flow.merge(Flow[Any].never(), source) if among_others else source
 
-    with pytest.raises(OSError, match="disk|No such file") as failed:
+    with pytest.raises(OSError, match=r"disk|No such file") as failed:
         await flow.drain()
 
     place = failed.value.__notes__[0]
