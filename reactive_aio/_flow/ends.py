@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import cache
+from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
 
 from .._core.missing import MISSING
+from .._fusion import label
 from ..operators._fluent import check_count, check_function, check_seconds
 from ..operators.filtering.take import Take
 from ..operators.folding.fold import Count, Last, Reduce, ToList
@@ -410,4 +412,14 @@ class Ends(Calling[T_co]):
         if end is None:
             return run_in_loop(flow, flow.to_list)
         check_function("run_sync", end)
-        return run_in_loop(flow, lambda: end(flow))
+
+        def begun() -> Awaitable[R]:
+            given = end(flow)
+            if not isawaitable(given):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
+                raise TypeError(
+                    f"run_sync() takes a function that ends the flow, such as Flow.count or lambda flow: flow.reduce(max), "
+                    f"but {label(end)} returned {type(given).__name__}, which can't be awaited"
+                )
+            return given
+
+        return run_in_loop(flow, begun)

@@ -46,6 +46,9 @@ class KeyedFlow(Generic[K_co, T_co]):
     _chain: Flow[T_co]
     """The operators for each key, after a source that stands for its elements."""
 
+    def __repr__(self) -> str:
+        return f"{self._flow!r}.{self._grouped}"
+
     def map(self, fn: Callable[[T_co], U]) -> KeyedFlow[K_co, U]:
         """Apply ``fn`` to each element, as ``Flow.map`` does."""
         return self._with(self._chain.map(fn))

@@ -13,6 +13,7 @@ from attrs import define, field
 
 from .._core import budgets
 from .._core.containers import new_list
+from .._core.entered import Entered
 from .._core.guard import FAILURES, as_failure, as_of_a_generator
 from .._core.missing import NOTHING
 from .._core.notes import add_note
@@ -354,7 +355,7 @@ class Iteration:
 
 
 @define(eq=False)
-class Opened:
+class Opened(Entered):
     """A subscription for the length of a block. After it all cleanup is done (an async context manager).
 
     By hand, since contextlib sets attributes of exceptions, which not every class allows.

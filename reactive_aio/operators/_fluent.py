@@ -80,7 +80,8 @@ def _is_of_flows(kind: type[object]) -> bool:
 def check_function(method: str, fn: object, instead: str | None = None) -> None:
     """Raise unless the value is callable, and callable here."""
     if not callable(fn):
-        raise TypeError(f"{method}() takes a function, not {type(fn).__name__}")
+        other = f". For a flow there is {method}_other()" if method == "take_until" and is_flow(fn) else ""
+        raise TypeError(f"{method}() takes a function, not {type(fn).__name__}{other}")
     if instead is not None and is_async(fn):
         raise TypeError(f"{method}() takes an ordinary function, but {label(fn)} is async def: {instead}")
 

@@ -64,6 +64,9 @@ class Pool(Kept, Generic[TeamT]):
     def name(self) -> str:
         """How plans show the place."""
 
+    def __repr__(self) -> str:
+        return self.name
+
     @abstractmethod
     def _form(self) -> TeamT:
         """Return a new team; takes no time."""

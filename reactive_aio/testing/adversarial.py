@@ -230,6 +230,8 @@ def adversarial(
     ...     print(*error.__notes__)
     failed on AdversarialLoop(seed=1); alone: @adversarial(seeds=[1])
     """
+    if callable(seeds):
+        raise TypeError("adversarial() is called before it decorates a test: write @adversarial()")
     chosen = range(seeds) if isinstance(seeds, int) else list(seeds)
     if not chosen:
         raise ValueError(f"adversarial(seeds={seeds!r}): without a seed the test does not run")

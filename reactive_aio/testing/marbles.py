@@ -36,6 +36,8 @@ def parse(text: str) -> list[Mark]:
     >>> parse("-a-(b|)")
     [(1, 'next', 'a'), (3, 'next', 'b'), (3, 'complete', '|')]
     """
+    if not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
+        raise TypeError(f"a diagram is a str, not {type(text).__name__}")
     marks: list[Mark] = []
     at, group = 0, None
     for place, sign in enumerate(text):
@@ -77,6 +79,10 @@ def from_marbles(
     from .._flow.flow import Flow
 
     marks = parse(text)
+    if not unit > 0:
+        raise ValueError(f"from_marbles(unit={unit}): unit is a number of seconds above 0")
+    if error is not None and not isinstance(error, BaseException):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"from_marbles(error=...) takes an exception, not {type(error).__name__}")
 
     async def produce(emit: Callable[[Any], Awaitable[None]]) -> None:
         loop = asyncio.get_running_loop()

@@ -38,6 +38,9 @@ class StreamProbe(Generic[T]):
             request: the first demand.
             within: real seconds that any wait may take.
         """
+        if not callable(getattr(publisher, "subscribe", None)):
+            raise TypeError(f"probe() takes a flow or another publisher, not {type(publisher).__name__}")
+        _check("request", request)
         self.publisher = publisher
         self.within = within
         self._first = request
@@ -64,6 +67,7 @@ class StreamProbe(Generic[T]):
 
     async def request(self, n: int = 1) -> None:
         """Ask for ``n`` more elements. They arrive while the test awaits something."""
+        _check("n", n)
         self._listener.request(n)
 
     async def request_unbounded(self) -> None:
@@ -230,6 +234,12 @@ class StreamProbe(Generic[T]):
             "events: " + (", ".join(seen) or "none"),
             *regions(listener.subscription),
         ]
+
+
+def _check(name: str, n: object) -> None:
+    """Raise unless a demand is a whole number. It may break a rule, which is for the publisher to see."""
+    if not isinstance(n, int):
+        raise TypeError(f"{name} is a whole number, not {type(n).__name__}")
 
 
 def _time_out(waiter: asyncio.Future[None]) -> None:

@@ -40,8 +40,10 @@ class Event:
     retry: int | None = field(default=None, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
-        for name, value in (("event", self.event), ("id", self.id)):
-            if value is not None and (BREAK.search(value) or (name == "id" and "\0" in value)):
+        for name, value in (("data", self.data), ("event", self.event or ""), ("id", self.id or "")):
+            if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
+                raise TypeError(f"Event({name}=...) takes a str, not {type(value).__name__}")
+            if name != "data" and (BREAK.search(value) or (name == "id" and "\0" in value)):
                 raise ValueError(f"Event({name}={label(value)}): it must not have a line break, nor a NUL in the id")
         if self.retry is not None and self.retry < 0:
             raise ValueError(f"Event(retry={self.retry}): retry must be at least 0 milliseconds")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from attrs import define, field
 
+from ..._core.entered import Entered
 from ..._plan import BoundarySnapshot, OverflowSnapshot, RegionSnapshot, Snapshot
 from .reader import Distance
 from .taking import Steps
@@ -42,7 +43,7 @@ class Iterating(Steps):
 
 
 @define(eq=False)
-class Opened:
+class Opened(Entered):
     """A subscription for the length of a block. After it all cleanup is done (an async context manager)."""
 
     _flow: FlowLike
