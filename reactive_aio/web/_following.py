@@ -11,6 +11,7 @@ from typing import Any, Final
 from attrs import define, field
 
 from .._bytes import made_by_chunk
+from .._connector import deferred
 from .._flow.flow import Flow
 from ..operators._fluent import check_count, check_function
 from ..operators.recovering.backoff import Backoff
@@ -72,7 +73,7 @@ def follow_events(
         following = Following(open, policy, max_event, Position(last_id))
         return Flow.defer(following.connect).retry_when(following.again)
 
-    return Flow.defer(begin)
+    return deferred("follow_events", open, begin)
 
 
 @define(eq=False, repr=False)

@@ -11,6 +11,7 @@ import pytest
 
 from reactive_aio import Emitter, Flow
 from reactive_aio.io import from_process, read_chunks, read_lines
+from reactive_aio.web import follow_events
 from tests.subscribers import ByHand
 
 
@@ -93,4 +94,16 @@ async def test_the_failure_of_a_source_names_it(shown: str, among_others: bool) 
 
     place = failed.value.__notes__[0]
     assert place.startswith(f"in {shown}, chained at ")
+    assert f"{__file__}:" in place
+
+
+async def test_a_connector_that_makes_its_flow_later_names_the_line_of_the_program() -> None:
+    def open(_: dict[str, str]) -> Any:
+        raise OSError("no network")
+
+    with pytest.raises(OSError, match="no network") as failed:
+        await follow_events(open).drain()
+
+    place = failed.value.__notes__[-1]
+    assert place.startswith("in follow_events(open), chained at ")
     assert f"{__file__}:" in place

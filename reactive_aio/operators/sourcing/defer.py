@@ -26,9 +26,12 @@ class Defer(Pushed[T]):
         """Make the flow, in the subscriber's context, and begin it."""
         flow = inlet.context.copy().run(self.factory)
         check_flow("defer", flow)
-        deferred = Deferred(inlet)
+        deferred = self._reading(inlet)
         deferred.advance(flow)
         return deferred
+
+    def _reading(self, inlet: Inlet[Any]) -> Deferred:
+        return Deferred(inlet)
 
 
 @define(eq=False)
