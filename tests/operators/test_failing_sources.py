@@ -98,12 +98,12 @@ async def test_the_failure_of_a_source_names_it(shown: str, among_others: bool) 
 
 
 async def test_a_connector_that_makes_its_flow_later_names_the_line_of_the_program() -> None:
-    def open(_: dict[str, str]) -> Any:
+    def opens(_: dict[str, str]) -> Any:
         raise OSError("no network")
 
     with pytest.raises(OSError, match="no network") as failed:
-        await follow_events(open).drain()
+        await follow_events(opens).drain()
 
     place = failed.value.__notes__[-1]
-    assert place.startswith("in follow_events(open), chained at ")
+    assert place.startswith("in follow_events(opens), chained at ")
     assert f"{__file__}:" in place
