@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from asyncio import AbstractEventLoop
 from collections.abc import Callable
 from contextvars import Context, copy_context
 from typing import Any
 
 from .._plan import FlowLike, Plan, Receiver
-from ..spec import Subscription
 from .assemble import assemble
+from .driver import RegionDriver
 from .host import FlowHost
 from .lifetime import Lifetime
 
@@ -19,8 +20,8 @@ def connect(
     *,
     context: Context | None = None,
     ended: Callable[[], None] | None = None,
-) -> Subscription:
-    """Run a flow for a receiver, in a host of its own, and return the subscription.
+) -> RegionDriver:
+    """Run a flow for a receiver, in a host of its own, and return its last region, which is the subscription.
 
     Demand: what the receiver requests. Its signals come on the event loop of the flow's last region, never inside this call or
     inside ``request``. The run depends on nobody's task: only ``cancel`` and the end of the flow end it. An error of
@@ -53,3 +54,16 @@ def connect(
     if ended is not None:
         lifetime.then(ended)
     return driver
+
+
+def abandon(last: RegionDriver, loop: AbstractEventLoop, error: BaseException) -> None:
+    """Cancel a connection, of which a loop has ended. What regions have begun there counts as cleaned up; on any thread."""
+    regions: list[RegionDriver] = []
+    region: RegionDriver | None = last
+    while region is not None:
+        if region.loop is loop:
+            regions.append(region)
+        region = region.place.before
+    last.cancel()
+    for each in regions:
+        each.give_up(error)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+import itertools
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any, TypeVar
 
 import pytest
 
-from reactive_aio import UNBOUNDED, Flow, Hub, Shared, schedulers
+from reactive_aio import UNBOUNDED, Emitter, Flow, Hub, SchedulerClosedError, schedulers
 from reactive_aio.operators.sharing.log import Log
 from tests.subscribers import Recorder, idle
+
+T = TypeVar("T")
 
 
 class Frozen(list[Any]):
@@ -80,21 +85,118 @@ async def test_one_whose_loop_has_been_closed_counts_as_left_when_it_is_to_be_to
     assert (1, list(range(5))) == (hub.subscribers, there.items)
 
 
-async def test_those_on_other_loops_fail_when_the_loop_of_the_run_has_been_closed() -> None:
-    shared: list[Shared[int]] = []
-    loop = asyncio.new_event_loop()
+class Elsewhere:
+    """An event loop on a thread, which a test stops."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.thread = threading.Thread(target=self.loop.run_forever)
+        self.thread.start()
+
+    async def call(self, main: Coroutine[Any, Any, T]) -> T:
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(main, self.loop))
+
+    async def stop(self, *, close: bool = True) -> None:
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        await asyncio.to_thread(self.thread.join)
+        for task in asyncio.all_tasks(self.loop):
+            left: Any = task
+            left._log_destroy_pending = False  # it is meant to be left
+        if close:
+            self.loop.close()
+
+
+async def counting() -> AsyncIterator[int]:
+    for n in itertools.count():
+        await asyncio.sleep(0)
+        yield n
+
+
+def emit_one(emitter: Emitter[int]) -> None:
+    emitter.next(1)
+
+
+ENDLESS: dict[str, Callable[[], Flow[Any]]] = {
+    "interval": lambda: Flow.interval(0.001).on_backpressure_drop(),
+    "an async generator": lambda: Flow.from_async_iterable(counting),
+    "a range": lambda: Flow.range(10**9),
+    "callbacks": lambda: Flow.from_callback(emit_one),
+    "a limited rate": lambda: Flow.range(10**9).rate_limit(1000, 1),
+    "an inner flow": lambda: Flow.range(10**9).flat_map(lambda n: Flow.timer(0.001)),
+    "a task for each element": lambda: Flow.range(10**9).map_async(_same),
+    "a boundary before it": lambda: Flow.range(10**9).publish_on(schedulers.current()),
+    "a boundary to a thread": lambda: Flow.range(10**9).publish_on(schedulers.thread("apart")),
+}
+
+
+@pytest.mark.parametrize("close", [True, False], ids=["closed", "stopped"])
+@pytest.mark.parametrize("source", ENDLESS)
+async def test_those_on_other_loops_fail_when_the_loop_of_the_run_ends(source: str, close: bool) -> None:
+    shared = ENDLESS[source]().share(lag=1)
+    elsewhere = Elsewhere()
     first, other = Recorder(1), Recorder(1)
 
     async def begin() -> None:
-        shared.append(Flow.range(100).share(lag=1))
-        shared[0].subscribe(first)
+        shared.subscribe(first)
         await idle()
 
-    await asyncio.to_thread(loop.run_until_complete, begin())
-    shared[0].subscribe(other)
+    await elsewhere.call(begin())
+    shared.subscribe(other)
     await idle()
-    loop.close()
-    other.request(5)
+    await elsewhere.stop(close=close)
     await asyncio.wait_for(other.over.wait(), 30.0)
 
-    assert "SchedulerClosedError" == type(other.error).__name__
+    assert type(other.error).__name__ in {"SchedulerClosedError", "TaskCancelledError"}
+    assert await asyncio.wait_for(shared.first(), 30.0) is not None
+    elsewhere.loop.close()
+
+
+@pytest.mark.parametrize("source", ENDLESS)
+def test_a_run_that_was_left_on_a_loop_that_has_ended_is_not_joined(source: str) -> None:
+    shared = ENDLESS[source]().share()
+    kept: list[object] = []
+
+    async def begin() -> Any:
+        items = aiter(shared)
+        kept.append(items)
+        return await anext(items)
+
+    async def again() -> Any:
+        return await asyncio.wait_for(shared.first(), 30.0)
+
+    first = asyncio.run(begin())
+    assert asyncio.run(again()) == first
+
+
+def test_a_run_that_was_held_open_on_a_loop_that_has_ended_says_so() -> None:
+    shared = Flow.interval(0.001).on_backpressure_drop().share()
+
+    async def begin() -> None:
+        await shared.__aenter__()
+        await shared.first()
+
+    async def again() -> None:
+        await asyncio.wait_for(shared.first(), 30.0)
+
+    asyncio.run(begin())
+    with pytest.raises(SchedulerClosedError, match="loop that opened the shared flow is closed"):
+        asyncio.run(again())
+
+
+async def test_an_emitter_whose_loop_has_been_closed_loses_its_turn() -> None:
+    hub: Hub[str] = Hub(idle="wait", lag=1)
+    hub.offer("first")
+    elsewhere = Elsewhere()
+    kept: list[object] = []
+
+    async def begin() -> None:
+        kept.append(asyncio.ensure_future(hub.emit("never")))
+        await idle()
+
+    await elsewhere.call(begin())
+    await elsewhere.stop()
+
+    async with hub.flow.open() as items:
+        assert "first" == await anext(items)
+        await asyncio.wait_for(hub.emit("second"), 30.0)
+        assert "second" == await anext(items)

@@ -55,6 +55,8 @@ class Waiter:
     """A caller that waits for room."""
 
     wake: Callable[[], object]
+    loop: asyncio.AbstractEventLoop | None = None
+    """The event loop of its task."""
     granted: bool = False
     """Whether room is reserved for it."""
 
@@ -107,7 +109,13 @@ class Emission(Broadcast, Here):
     def _settle(self) -> Then | None:
         if not self._waiting or self._room <= 0:
             return self._counts(self.evict_after)
-        granted = [self._grant() for _ in range(min(self._room, len(self._waiting)))]
+        granted: list[Waiter] = []
+        while self._waiting and self._room > 0:
+            loop = self._waiting[0].loop
+            if loop is not None and loop.is_closed():
+                self._waiting.popleft()  # its task will never go on
+            else:
+                granted.append(self._grant())
         return partial(_wake, granted)
 
     def _grant(self) -> Waiter:
@@ -205,7 +213,7 @@ class Emission(Broadcast, Here):
             return
         loop = asyncio.get_running_loop()
         woken: asyncio.Future[None] = loop.create_future()
-        waiter = self._wait(partial(soon, loop, _set, woken))
+        waiter = self._wait(Waiter(partial(soon, loop, _set, woken), loop))
         try:
             await woken
         except asyncio.CancelledError:
@@ -218,14 +226,13 @@ class Emission(Broadcast, Here):
         if self.offer(item) in {Offer.TAKEN, Offer.UNWANTED}:
             return
         woken = threading.Event()
-        waiter = self._wait(woken.set)
+        waiter = self._wait(Waiter(woken.set))
         if not woken.wait(timeout) and self._withdraw(waiter):
             raise TimeoutError(f"there was no room in the hub for {timeout} seconds")
         self._add_with_permit(item)
 
-    def _wait(self, wake: Callable[[], object]) -> Waiter:
+    def _wait(self, waiter: Waiter) -> Waiter:
         """Wait for room, after all earlier callers. There may be some by now."""
-        waiter = Waiter(wake)
         with self.mutex:
             self._check_open()
             self._waiting.append(waiter)

@@ -24,6 +24,7 @@ from .mutex import Mutex
 from .reader import Reader
 
 if TYPE_CHECKING:
+    from ..._runtime.driver import RegionDriver
     from ...schedulers.base import Scheduler
     from .shared import Sharing
 
@@ -64,6 +65,8 @@ class Run(Broadcast):
     _upstream: Subscription | None = field(init=False, default=None)
     _releases: list[Then] = field(init=False, factory=new_list)
     """Readers that must not get the end before all has ended."""
+    _connection: RegionDriver | None = field(init=False, default=None)
+    """The last region of the flow, until all has been cleaned up."""
     _ages: Ages | None = field(init=False, default=None)
 
     @property
@@ -174,25 +177,49 @@ class Run(Broadcast):
             self.in_turns = len(plan.regions) > 1 or isinstance(plan.source.operator, Pulled)
             if any(placed_nowhere(region.scheduler) for region in plan.regions):
                 self.home = asyncio.get_running_loop()
-        connect(self.sharing.flow, self, context=self.sharing.context_of_a_run(), ended=self.finish)
+        connection = connect(self.sharing.flow, self, context=self.sharing.context_of_a_run(), ended=self.finish)
+        with self.mutex:
+            self._connection = None if self.finished else connection
+
+    def look_at_home(self) -> None:
+        """Fail if the loop of the flow has ended, and nobody has noticed. Called on the loop of a new reader."""
+        home = self._home
+        if home is not None and not home.is_running():
+            self._lost(home, SchedulerClosedError(f"the event loop of a shared flow does not run any more: {home!r}"))
 
     def look_after_home(self, reader: Reader) -> None:
-        """Notify a reader on another loop if the flow's loop ends early; called on the reader's loop."""
-        home, delivery = self.home, reader.delivery
+        """Fail if the loop of the flow ends, as long as a reader is on another loop; called on the reader's loop."""
+        home, delivery = self._home, reader.delivery
         if home is None or home is delivery.loop or delivery.watch is not None or reader.over:
             return
         try:
-            delivery.watch = LoopScheduler(home).attach(self._lost)
+            delivery.watch = LoopScheduler(home).attach(partial(self._lost, home))
         except SchedulerClosedError as error:
-            self._lost(error)
+            self._lost(home, error)
 
-    def _lost(self, cause: BaseException) -> None:
-        if not self.log.ended and not self.left:
-            error = SchedulerClosedError(
-                "the event loop of a shared flow has ended. Place the flow with subscribe_on(...), or hold it open on a loop that goes on"
-            )
-            error.__cause__ = cause
+    @property
+    def _home(self) -> asyncio.AbstractEventLoop | None:
+        """The loop without which the run can't go on: that of the flow, or where it is about to begin."""
+        holder = self.sharing.holder
+        return self.home if self.begun or holder is None else holder.loop
+
+    def _lost(self, home: asyncio.AbstractEventLoop, cause: BaseException) -> None:
+        """Fail, and count everything on the loop as cleaned up, because the loop has ended; on any thread."""
+        from ..._runtime.connect import abandon
+
+        error = SchedulerClosedError(
+            "the event loop of a shared flow has ended. Place the flow with subscribe_on(...), or hold it open on a loop that goes on"
+        )
+        error.__cause__ = cause
+        with self.mutex:
+            concerned = home is self._home
+            connection, over = self._connection, self.left or self.log.ended
+        if not concerned:
+            return
+        if not over:
             self.on_error(error)
+        if connection is not None:
+            abandon(connection, home, error)
 
     def cannot_begin(self, cause: BaseException) -> None:
         """Fail, because the event loop is closed on which the run was to begin."""
@@ -203,7 +230,7 @@ class Run(Broadcast):
     def finish(self) -> None:
         """Take note that all has been cleaned up, on whatever thread: the next run may begin."""
         with self.mutex:
-            self.finished, self.sharing.connected = True, None
+            self.finished, self.sharing.connected, self._connection = True, None, None
             releases, self._releases = self._releases, []
             following = tuple(self.sharing.begun_next())
         for call in (*releases, *following):

@@ -91,6 +91,8 @@ class Sharing:
     def join(self, kind: Callable[[Run, Any], R], inlet: Inlet[Any] | Place) -> R:
         """Let a subscriber join the current run, or begin one, by a reader of some kind; on the subscriber's loop."""
         self._check(inlet.context)
+        if (before := self.current) is not None:
+            before.look_at_home()
         with self.mutex:
             run = self._joinable()
             reader = kind(run, inlet)

@@ -129,7 +129,8 @@ class Polling:
                 await production.turn()  # where the cancel comes, unless the client has swallowed it
                 return
             if not await production.demand(source.heartbeat):
-                await poll.idle()
+                if not production.cancelled:
+                    await poll.idle()
                 continue
             most = min(production.wanted, source.max_batch)
             try:

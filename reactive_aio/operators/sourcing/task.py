@@ -21,6 +21,7 @@ from ..._core.containers import new_deque
 from ..._core.guard import FAILURES, cancelled_from_outside, is_closed_with
 from ..._core.notes import add_note
 from ..._plan import Inlet, Pushed
+from ...hooks import discard
 from ...spec import UNBOUNDED, Subscription, add_demand
 
 T = TypeVar("T")
@@ -39,6 +40,8 @@ class Production:
     _task: asyncio.Task[None] | None = field(init=False, default=None)
     """The task while it runs. After its end it would make a reference cycle with this object."""
     cancelled: bool = field(init=False, default=False)
+    _over: bool = field(init=False, default=False)
+    """Whether nothing is delivered any more, since it has been cancelled or has ended."""
     _budget: Budget = field(init=False)
     _turn_over: float = field(init=False, default=0.0)
 
@@ -53,12 +56,21 @@ class Production:
         if not self._started:
             self._started = True
             self._task = self.inlet.start(self._run(self._budget.lend()))
-            self._task.add_done_callback(self._over)
+            self._task.add_done_callback(self._ended)
+        self._wake()
+
+    def _ended(self, _: object) -> None:
+        self._task = None
+        self._stop()
+
+    def _stop(self) -> None:
+        """Deliver nothing any more. Who waits for demand goes on, since none will come."""
+        self._over = True
+        self._wake()
+
+    def _wake(self) -> None:
         for waiter in self._waiters:
             _wake(waiter)
-
-    def _over(self, _: object) -> None:
-        self._task = None
 
     def cancel(self) -> None:
         """Cancel the task, once. Its cleanup runs to its end."""
@@ -66,18 +78,19 @@ class Production:
             self.cancelled = True
             if self._task is not None:
                 self._task.cancel()
+            self._stop()
 
     def undisturbed(self) -> None:
         """Keep a cancel away from now on: what the task still has to do is cleanup."""
         self._task = None
 
     async def demand(self, seconds: float | None = None) -> bool:
-        """Wait for demand, and let others run from time to time. Return False if none comes for ``seconds``."""
-        if self.wanted and budgets.clock() < self._turn_over and not self.cancelled:
+        """Wait for demand, and let others run from time to time. Return False if none comes for ``seconds``, or ever."""
+        if self.wanted and budgets.clock() < self._turn_over and not self._over:
             return True
-        if self.wanted or self.cancelled:
+        if self.wanted or self._over:
             await self.turn()
-        while not self.wanted:
+        while not (self.wanted or self._over):
             waiter: asyncio.Future[None] = self.inlet.loop.create_future()
             self._waiters.append(waiter)
             timer = None if seconds is None else self.inlet.loop.call_later(seconds, _wake, waiter)
@@ -97,9 +110,12 @@ class Production:
         self._turn_over = await self._budget.turn()
 
     async def emit(self, item: Any) -> None:
-        """Wait until the element is requested, and deliver it."""
+        """Wait until the element is requested, and deliver it. When nothing is delivered any more, it is discarded."""
         await self.demand()
-        self.deliver([item])
+        if self._over:
+            discard([item])
+        else:
+            self.deliver([item])
 
     def deliver(self, items: list[Any]) -> None:
         """Deliver requested elements."""

@@ -60,7 +60,7 @@ class Emitter:
             self.taken()
             return
         try:
-            self.waiter = emission._wait(self.wake)
+            self.waiter = emission._wait(Waiter(self.wake))
         except HubClosedError:
             self.state = "refused"
             return

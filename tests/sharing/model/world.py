@@ -97,6 +97,9 @@ class Loop:
     def is_closed(self) -> bool:
         return False
 
+    def is_running(self) -> bool:
+        return True
+
     def come(self) -> None:
         self.events.popleft()()
 
