@@ -61,21 +61,20 @@ class Asking(Coordinator):
         unbegun = TaskCancelledError(f"the task of {self.inlet.where} was cancelled by somebody else")
         answer = Failed(unbegun) if task.cancelled() else task.result()
         try:
-            if not isinstance(answer, Failed):
+            if answer is True:
+                # The next subscription may fail inside this call. Its traceback leads to this frame, and so would to each failure before.
+                del about
                 if not self.arbiter.cancelled:
-                    self._go_by(answer, about)
+                    self.advance(self.flow)
+            elif answer is False:
+                if not self.arbiter.cancelled:
+                    self.refused(about)
             elif not self.arbiter.cancelled:
                 self.failed(answer.take(), about)
             elif not isinstance(answer.error, TaskCancelledError):
                 self.inlet.cleanup_failed(answer.take())
         finally:
             del answer
-
-    def _go_by(self, answer: bool, about: Any) -> None:
-        if answer:
-            self.advance(self.flow)
-        else:
-            self.refused(about)
 
     def failed(self, failure: BaseException, about: Any) -> None:
         """Fail, because ``decide`` did."""
