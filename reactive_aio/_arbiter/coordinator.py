@@ -55,6 +55,11 @@ class Coordinator(Drain):
             inner.abandon()
         self.arbiter.leave()
 
+    @property
+    def waits(self) -> bool:
+        """Whether no source is read now, and none is to follow at once: it waits for time, or for an answer."""
+        return self._inner is None and self._next is None
+
     def advance(self, flow: FlowLike) -> None:
         """Subscribe to ``flow`` next."""
         self._next = flow

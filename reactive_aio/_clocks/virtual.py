@@ -21,6 +21,7 @@ from attrs import define, field
 
 from .bystanders import Bystanders
 from .counted import CLOCK, Work
+from .stuck import waiting
 from .windows import GLANCE
 
 T = TypeVar("T")
@@ -284,23 +285,12 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         return events
 
     def _give_up(self) -> None:
-        error = DeadlockError(f"nothing is scheduled, and no other thread can call the loop: {_waiting(self)}")
+        error = DeadlockError(f"nothing is scheduled, and no other thread can call the loop: {waiting(self)}")
         for _, future in reversed(self._expiring):
             if not future.done():
                 future.set_exception(error)
                 return
         raise error
-
-
-def _waiting(loop: asyncio.AbstractEventLoop) -> str:
-    """Return where the tasks of a loop are."""
-    lines: list[str] = []
-    for task in asyncio.all_tasks(loop):
-        frames = task.get_stack()
-        where = f"{frames[-1].f_code.co_filename}:{frames[-1].f_lineno}" if frames else "its end"
-        coroutine = task.get_coro()
-        lines.append(f"{task.get_name()} waits in {getattr(coroutine, '__qualname__', coroutine)} at {where}")
-    return "; ".join(sorted(lines)) if lines else "no task is left"
 
 
 @define(eq=False)

@@ -7,36 +7,40 @@ function are still processed, and then the flow completes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from functools import singledispatch, wraps
+from collections.abc import Awaitable, Callable
+from functools import partial, singledispatch, wraps
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 from weakref import WeakSet
 
-from attrs import define, evolve, field, frozen
+from attrs import define, evolve, field
 
 from .._core.containers import new_list, new_set
 from .._core.guard import FAILURES, as_failure
 from .._core.settling import settled
 from .._core.tasks import begin_task
 from .._fusion import Placed
-from .._plan import FlowLike, Inlet, Nodes, PublishOn, Pulled, Source
+from .._plan import FlowLike, Nodes, PublishOn, Pulled, Source
 from .._plan.capabilities import LOOP
 from ..hooks import also_failed, drop_error
 from ..operators._fluent import is_async, is_flow
 from ..operators.combining.switch_if_empty import SwitchIfEmpty
 from ..operators.filtering.take_until_other import TakeUntilOther
 from ..operators.flattening.switch_map import SwitchMap
-from ..operators.recovering.repeat import Repeat, Repetition
+from ..operators.recovering.repeat import Repeat
 from ..operators.recovering.repeat_when import RepeatWhen
 from ..operators.recovering.resume import Always, OnErrorResumeNext
+from ..operators.recovering.retry import Retry
+from ..operators.recovering.retry_if import RetryIf
+from ..operators.recovering.retry_when import RetryWhen
 from ..operators.recovering.timeout import Timeout
 from ..operators.sharing.shared import Share
 from ..operators.sourcing.callback import Emitter, FromCallback
 from ..operators.sourcing.defer import Defer
 from ..operators.sourcing.using import Using
-from ..spec import Subscription
+from ..operators.timing.delay_subscription import DelaySubscription
 from .calling import Condition
+from .until import PulledUntil, RepeatUntil, WaitingUntil
 
 if TYPE_CHECKING:
     from .flow import Flow
@@ -56,7 +60,7 @@ async def run_until(
         async with limit:
             watching = begin_task(watch.run())
             try:
-                await end(told(flow, stop))
+                await end(told(flow, stop, read=False))
             finally:
                 watch.left = True
                 watching.cancel()
@@ -115,13 +119,20 @@ async def _holds(condition: Condition) -> None:
         await condition
 
 
+class Completable(Protocol):
+    """A source that completes at a stop."""
+
+    def complete(self) -> None:
+        """Complete, after the elements that wait; from any thread."""
+
+
 @define(eq=False)
 class Stop:
     """Stops the sources of one subscription, so that they emit nothing more. They may be on any thread."""
 
     requested: bool = field(init=False, default=False)
-    emitters: WeakSet[Emitter[Any]] = field(init=False, factory=WeakSet[Emitter[Any]])
-    """The sources of callbacks. They complete after the waiting elements."""
+    sources: WeakSet[Completable] = field(init=False, factory=WeakSet["Completable"])
+    """The sources of callbacks, which complete after the waiting elements, and the combinators that wait."""
     _lock: Lock = field(init=False, factory=Lock)
     _waiting: set[asyncio.Future[None]] = field(init=False, factory=new_set)
 
@@ -130,11 +141,11 @@ class Stop:
         with self._lock:
             self.requested = True
             waiting, self._waiting = self._waiting, set()
-            emitters = list(self.emitters)
+            sources = list(self.sources)
         for future in waiting:
             future.get_loop().call_soon_threadsafe(_wake, future)
-        for emitter in emitters:
-            emitter.complete()
+        for source in sources:
+            source.complete()
 
     async def wait(self) -> None:
         """Wait until a stop is requested, on any event loop."""
@@ -149,13 +160,13 @@ class Stop:
             with self._lock:
                 self._waiting.discard(future)
 
-    def tell(self, emitter: Emitter[Any]) -> None:
-        """Complete an emitter when a stop is requested."""
+    def tell(self, source: Completable) -> None:
+        """Complete a source when a stop is requested."""
         with self._lock:
-            self.emitters.add(emitter)
+            self.sources.add(source)
             requested = self.requested
         if requested:
-            emitter.complete()
+            source.complete()
 
     def bell(self) -> FlowLike:
         """Return a flow that completes when a stop is requested."""
@@ -173,10 +184,10 @@ def _wake(future: asyncio.Future[None]) -> None:
 # -- telling the sources
 
 
-def told(flow: FlowLike, stop: Stop) -> Flow[Any]:
+def told(flow: FlowLike, stop: Stop, *, read: bool = True) -> Flow[Any]:
     """Return a flow whose sources emit nothing more once a stop is requested.
 
-    The results of another engine are not taken apart. There the flow ends with the elements that have arrived, and the
+    A flow that is ``read`` by a combinator ends at once, since the combinator may not ask it for another element. The results of another engine are not taken apart. There the flow ends with the elements that have arrived, and the
     operators that follow on a loop finish those.
     """
     from .flow import Flow
@@ -191,6 +202,8 @@ def told(flow: FlowLike, stop: Stop) -> Flow[Any]:
     source = _told(placed.operator, stop)
     if source is None:
         source = TakeUntilOther[Any](Nodes(placed), stop.bell())
+    elif read and isinstance(source, Pulled):
+        source = TakeUntilOther[Any](Nodes(Placed(source, placed.origin)), stop.bell())
     return Flow(Nodes(Placed(source, placed.origin), nodes.steps))
 
 
@@ -228,11 +241,12 @@ def _(source: FromCallback[Any], stop: Stop) -> Source[Any]:
     @wraps(register)
     def begin(emitter: Emitter[Any]) -> Any:
         stop.tell(emitter)
-        return register(emitter)
+        return None if stop.requested else register(emitter)
 
     @wraps(register)
     async def begin_async(emitter: Emitter[Any]) -> Any:
-        return await begin(emitter)
+        undo = begin(emitter)
+        return None if undo is None else await undo
 
     return evolve(source, register=begin_async if is_async(register) else begin)
 
@@ -277,12 +291,12 @@ def _(source: Repeat[Any], stop: Stop) -> Source[Any]:
 
 
 @_told.register(RepeatWhen)
-def _(source: RepeatWhen[Any], stop: Stop) -> Source[Any]:
-    @wraps(source.decide)
-    async def decide(run: int, count: int) -> object:
-        return not stop.requested and await source.decide(run, count)
-
-    return evolve(source, flow=told(source.flow, stop), decide=decide)
+@_told.register(RetryWhen)
+@_told.register(RetryIf)
+@_told.register(Retry)
+@_told.register(DelaySubscription)
+def _(source: Any, stop: Stop) -> Source[Any]:
+    return WaitingUntil(source, stop, partial(told, stop=stop))
 
 
 def _then_told(make: Callable[..., FlowLike], stop: Stop) -> Callable[..., FlowLike]:
@@ -294,81 +308,3 @@ def _then_told(make: Callable[..., FlowLike], stop: Stop) -> Callable[..., FlowL
         return told(flow, stop) if is_flow(flow) else flow
 
     return make_told
-
-
-@frozen
-class PulledUntil(Pulled[T]):
-    """An iterator that ends when a stop is requested."""
-
-    source: Pulled[T]
-    stop: Stop = field(repr=False)
-
-    @property
-    def name(self) -> str:
-        """The name of the source."""
-        return self.source.name
-
-    @property
-    def arguments(self) -> str:
-        """Its arguments."""
-        return self.source.arguments
-
-    def iterate(self) -> Iterator[T]:
-        """Return the iterator of the source, up to the stop."""
-        return IteratorUntil(self.source.iterate(), self.stop)
-
-
-@define(eq=False)
-class IteratorUntil(Iterator[T]):
-    """Returns the elements of another iterator, until a stop is requested."""
-
-    _items: Iterator[T]
-    _stop: Stop
-
-    def __next__(self) -> T:
-        if self._stop.requested:
-            raise StopIteration
-        return next(self._items)
-
-    def close(self) -> None:
-        """Close the other iterator, if it can be closed."""
-        close = getattr(self._items, "close", None)
-        if close is not None:
-            close()
-
-
-@frozen
-class RepeatUntil(Repeat[T]):
-    """A flow that is repeated until a stop is requested."""
-
-    stop: Stop = field(kw_only=True, repr=False)
-
-    @property
-    def name(self) -> str:
-        """The name of the method."""
-        return "repeat"
-
-    @property
-    def sequence(self) -> tuple[FlowLike, ...]:
-        """None: the number of runs is not known."""
-        return ()
-
-    def open(self, inlet: Inlet[Any]) -> Subscription:
-        """Begin the first run."""
-        repeating = RepetitionUntil(inlet, self.flow, self.times, self.stop)
-        repeating.on_source_complete()
-        return repeating
-
-
-@define(eq=False)
-class RepetitionUntil(Repetition):
-    """Begins no run once a stop is requested."""
-
-    stop: Stop
-
-    def on_source_complete(self) -> None:
-        """Run once more, or complete."""
-        if self.stop.requested:
-            self.complete()
-        else:
-            super().on_source_complete()

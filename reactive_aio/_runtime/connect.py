@@ -8,6 +8,7 @@ from contextvars import Context, copy_context
 from typing import Any
 
 from .._plan import FlowLike, Plan, Receiver
+from ..spec import Subscription
 from .assemble import assemble
 from .driver import RegionDriver
 from .host import FlowHost
@@ -20,8 +21,8 @@ def connect(
     *,
     context: Context | None = None,
     ended: Callable[[], None] | None = None,
-) -> RegionDriver:
-    """Run a flow for a receiver, in a host of its own, and return its last region, which is the subscription.
+) -> Subscription:
+    """Run a flow for a receiver, in a host of its own, and return the subscription.
 
     Demand: what the receiver requests. Its signals come on the event loop of the flow's last region, never inside this call or
     inside ``request``. The run depends on nobody's task: only ``cancel`` and the end of the flow end it. An error of
@@ -49,15 +50,22 @@ def connect(
     ['a', 'b']
     complete
     """
+    return connected(flow, receiver, context or copy_context(), ended)
+
+
+def connected(
+    flow: FlowLike, receiver: Receiver[Any], context: Context, ended: Callable[[], None] | None
+) -> RegionDriver:
+    """Run a flow as `connect` does. Return its last region, which is the subscription."""
     lifetime = Lifetime()
-    driver = assemble(Plan.of(flow), receiver, FlowHost(lifetime), context or copy_context())
+    driver = assemble(Plan.of(flow), receiver, FlowHost(lifetime), context)
     if ended is not None:
         lifetime.then(ended)
     return driver
 
 
 def abandon(last: RegionDriver, loop: AbstractEventLoop, error: BaseException) -> None:
-    """Cancel a connection, of which a loop has ended. What regions have begun there counts as cleaned up; on any thread."""
+    """Cancel a connection when one of its loops has ended. All that has begun there counts as cleaned up; on any thread."""
     regions: list[RegionDriver] = []
     region: RegionDriver | None = last
     while region is not None:

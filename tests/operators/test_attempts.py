@@ -15,17 +15,17 @@ from reactive_aio.testing import run_virtual
 MANY = 50
 
 
-class Down(Exception):
+class DownError(Exception):
     """The failure of an attempt."""
 
 
 def fail(*_: object) -> Any:
-    raise Down
+    raise DownError
 
 
 def alive() -> int:
     gc.collect()
-    return sum(isinstance(each, Down) for each in gc.get_objects())
+    return sum(isinstance(each, DownError) for each in gc.get_objects())
 
 
 async def once_more(_: Exception, attempt: int) -> bool:
@@ -35,7 +35,7 @@ async def once_more(_: Exception, attempt: int) -> bool:
 
 SOURCES: dict[str, Callable[[], Flow[Any]]] = {
     "from_callable": lambda: Flow.from_callable(fail),
-    "error": lambda: Flow.error(Down),
+    "error": lambda: Flow.error(DownError),
     "map": lambda: Flow.of(1).map(fail),
     "defer": lambda: Flow.defer(fail),
     "concat": lambda: Flow.of(1).concat(Flow.of(1).map(fail)),
@@ -62,7 +62,7 @@ def test_no_failure_outlives_its_attempt(source: str, again: str) -> None:
             left.append(alive())
 
     flow = Flow.defer(lambda: (look(), SOURCES[source]())[1])
-    with pytest.raises(Down):
+    with pytest.raises(DownError):
         run_virtual(AGAIN[again](flow).drain())
 
     assert len(left) == 1

@@ -489,3 +489,26 @@ async def test_every_element_of_a_thread_that_is_too_fast_is_given_or_discarded(
 def test_bad_arguments_are_refused_when_the_flow_is_built(make: Any, error: Any, text: str) -> None:
     with pytest.raises(error, match=text):
         make()
+
+
+@pytest.mark.parametrize("call", ["next", "error", "complete"])
+async def test_a_finalizer_may_call_the_emitter_in_the_middle_of_another_call(call: str) -> None:
+    emitters: list[Emitter[int]] = []
+
+    class Gone(int):
+        """Calls the emitter when it goes, which is in the middle of a call that drops it."""
+
+        def __del__(self) -> None:
+            getattr(emitters[0], call)(*{"next": [2], "error": [OSError("gone")], "complete": []}[call])
+
+    flow = Flow.from_callback(emitters.append, max_size=1, overflow="drop_oldest")
+    end = asyncio.ensure_future(flow.materialize().to_list())
+    await idle()
+    emission: Any = emitters[0]
+    with emission._mutex:  # as in the middle of a call, where any allocation may collect garbage
+        Gone(1)
+    if call == "next":
+        emitters[0].complete()
+
+    told = str(await end)
+    assert {"next": "Next(item=2)", "error": "gone", "complete": "Completed()"}[call] in told

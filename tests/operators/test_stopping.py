@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from attrs import define, field
 
-from reactive_aio import Emitter, Flow, hooks, schedulers
+from reactive_aio import Backoff, Emitter, Flow, hooks, schedulers
 from reactive_aio.testing import run_virtual
 from tests.grid.points import HERE
 from tests.grid.test_blocking import numbers_of
@@ -428,3 +428,75 @@ async def test_a_service_that_reconnects_keeps_nothing_of_what_it_has_left() -> 
     with pytest.raises(OSError, match="gone"):
         await Flow.from_callback(register, max_size=2).retry(6).for_each(print, stop=asyncio.Event())
     assert max(seen) < 5
+
+
+# -- a combinator that waits
+
+
+def refuse(attempts: list[float]) -> Any:
+    attempts.append(asyncio.get_running_loop().time())
+    raise ConnectionError("down")
+
+
+def refused(attempts: list[float]) -> Iterator[int]:
+    yield refuse(attempts)
+
+
+async def never(*_: object) -> bool:
+    await asyncio.Event().wait()
+    return True
+
+
+WAITING: dict[str, Callable[[list[float]], AnyFlow]] = {
+    "retry of a call": lambda attempts: Flow.from_callable(lambda: refuse(attempts)).retry(Backoff(60)),
+    "retry of a generator": lambda attempts: Flow.from_iterable(lambda: refused(attempts)).retry(Backoff(60)),
+    "retry of callbacks": lambda attempts: Flow.from_callback(lambda _: refuse(attempts)).retry(Backoff(60)),
+    "retry that resumes": lambda attempts: (
+        Flow.of(1).concat(Flow.defer(lambda: refuse(attempts))).retry(Backoff(60), resume=Flow.of)
+    ),
+    "retry_when": lambda attempts: Flow.from_callable(lambda: refuse(attempts)).retry_when(never),
+    "repeat_when": lambda attempts: Flow.of(1).repeat_when(never),
+    "delay_subscription": lambda attempts: Flow.from_callable(lambda: refuse(attempts)).delay_subscription(60),
+    "with_latest_from": lambda attempts: Flow.range(9).with_latest_from(Flow.never()),
+    "rate_limit": lambda attempts: Flow.range(9).rate_limit(1, 60),
+    "retry behind a merge": lambda attempts: Flow.of(1).merge(
+        Flow.from_callable(lambda: refuse(attempts)).retry(Backoff(60))
+    ),
+    "retry on a thread": lambda attempts: (
+        Flow.from_callable(lambda: refuse(attempts)).retry(Backoff(60)).publish_on(schedulers.current())
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WAITING)
+def test_a_wait_ends_at_a_stop(name: str) -> None:
+    attempts: list[float] = []
+
+    async def main() -> float:
+        loop, stop = asyncio.get_running_loop(), asyncio.Event()
+        loop.call_later(1, stop.set)
+        await WAITING[name](attempts).for_each(lambda _: None, stop=stop)
+        return loop.time()
+
+    assert run_virtual(main()) == 1
+    assert all(at <= 1 for at in attempts)
+
+
+def test_no_attempt_begins_after_a_stop() -> None:
+    attempts: list[float] = []
+
+    async def main() -> None:
+        stop = asyncio.Event()
+
+        async def fail_late() -> int:
+            attempts.append(asyncio.get_running_loop().time())
+            await asyncio.sleep(5)
+            raise ConnectionError("down")
+
+        asyncio.get_running_loop().call_later(1, stop.set)
+        source = Flow.of(1).map_async(lambda _: fail_late())
+        for again in (source.retry(9), source.retry_if(lambda *_: True), source.retry(Backoff(3))):
+            await again.for_each(lambda _: None, stop=stop)
+
+    run_virtual(main())
+    assert len(attempts) == 1

@@ -386,3 +386,12 @@ def test_a_subscriber_is_told_on_its_own_loop_and_no_signal_comes_inside_a_call(
 def test_an_idle_is_one_of_two() -> None:
     with pytest.raises(ValueError, match="choose one of 'wait', 'drop'"):
         Hub(idle="keep")  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+
+
+def test_a_finalizer_may_look_at_a_hub_in_the_middle_of_a_change() -> None:
+    hub: Hub[int] = Hub(idle="wait")
+    hub.offer(1)
+    emission: Any = hub._emission
+    with emission.mutex:
+        seen = hub.snapshot()
+    assert seen.made == 1

@@ -113,6 +113,17 @@ def test_waiting_for_what_can_not_come_is_an_error_that_names_the_tasks() -> Non
         run_virtual(main())
 
 
+def test_a_deadlock_names_the_innermost_line_of_the_program() -> None:
+    async def helper() -> None:
+        await asyncio.gather(Flow[int].never().first())
+
+    async def main() -> None:
+        await helper()
+
+    with pytest.raises(DeadlockError, match=r"Task-\d+ waits in [\w.<>]*helper at [^ ;]*test_virtual\.py:\d+"):
+        run_virtual(main())
+
+
 @pytest.mark.parametrize("kept", [True, False])
 def test_a_thread_of_a_scheduler_that_waits_for_nothing_does_not_hide_a_deadlock(kept: bool) -> None:
     async def main() -> None:

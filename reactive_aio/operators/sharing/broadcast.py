@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from asyncio import AbstractEventLoop
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from threading import get_ident
 from typing import Any
@@ -232,8 +233,8 @@ class Broadcast(ABC):
         return [reader for delivery in self.deliveries.values() for reader in delivery.readers]
 
     def look(self) -> SharedSnapshot:
-        """Look at how far the readers are; from any thread."""
-        with self.mutex:
+        """Look at how far the readers are; from any thread, and from a finalizer in the middle of a change."""
+        with nullcontext() if self.mutex.is_mine else self.mutex:
             made, kept = self.log.made, self.log.kept
             places = [(each.cursor.at, each.cursor.goal) for each in self.everybody]
         there = (SubscriberSnapshot(made - at, subtract_demand(goal, at)) for at, goal in places)

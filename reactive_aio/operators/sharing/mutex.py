@@ -18,7 +18,7 @@ class Mutex:
     called `later`.
     """
 
-    __slots__ = ("lock", "owner", "put_off", "untouched")
+    __slots__ = ("_caller", "lock", "owner", "put_off", "untouched")
 
     def __init__(self) -> None:
         self.lock: Lock = Lock()
@@ -26,7 +26,9 @@ class Mutex:
         """The thread that has it, or 0."""
         self.untouched: bool = False
         """Whether no thread has entered since this was set."""
-        self.put_off: deque[Callable[[], None]] = deque()
+        self.put_off: deque[Callable[[], object]] = deque()
+        self._caller: int = 0
+        """The thread that calls the delayed functions, or 0."""
 
     def __enter__(self) -> None:
         self.lock.acquire()
@@ -59,16 +61,22 @@ class Mutex:
         """Whether this thread has the lock."""
         return self.owner == get_ident()
 
-    def later(self, call: Callable[[], None]) -> None:
+    def later(self, call: Callable[[], object]) -> None:
         """Call something when this thread has released the lock."""
         self.put_off.append(call)
 
     def call_put_off(self) -> None:
-        """Call the delayed functions."""
-        while True:
-            try:
-                call = self.put_off.popleft()
-            except IndexError:  # another thread may have taken the last one
-                return
-            for error in close_all((call,)):
-                drop_error(error)
+        """Call the delayed functions. Those that they delay are called here too, so that the stack does not grow."""
+        if self._caller == get_ident():
+            return
+        self._caller = get_ident()
+        try:
+            while self.put_off:
+                try:
+                    call = self.put_off.popleft()
+                except IndexError:  # another thread has taken the last one
+                    return
+                for error in close_all((call,)):
+                    drop_error(error)
+        finally:
+            self._caller = 0

@@ -166,7 +166,7 @@ class Run(Broadcast):
 
     def begin(self) -> None:
         """Subscribe to the flow, on the running loop, unless that is done or the cleanup of another run is pending."""
-        from ..._runtime.connect import connect
+        from ..._runtime.connect import connected
 
         with self.mutex:
             if self.begun or self.left or self.sharing.connected is not None:
@@ -177,7 +177,7 @@ class Run(Broadcast):
             self.in_turns = len(plan.regions) > 1 or isinstance(plan.source.operator, Pulled)
             if any(placed_nowhere(region.scheduler) for region in plan.regions):
                 self.home = asyncio.get_running_loop()
-        connection = connect(self.sharing.flow, self, context=self.sharing.context_of_a_run(), ended=self.finish)
+        connection = connected(self.sharing.flow, self, self.sharing.context_of_a_run(), self.finish)
         with self.mutex:
             self._connection = None if self.finished else connection
 

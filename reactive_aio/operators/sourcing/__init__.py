@@ -216,8 +216,8 @@ class Sourcing(Computed[T_co]):
         first demand, in a task of its own.
         Errors: any exception of the producer. When it returns, the flow completes. A function that is not an
         ``async def`` is refused with TypeError when the flow is built.
-        Cancel: the task is cancelled. A terminal returns when it has ended. What is emitted then goes to
-        ``hooks.on_discard``, and so does what other tasks emit when the producer has returned.
+        Cancel: the task is cancelled. A terminal returns when it has ended. Elements that it emits after the cancel go
+        to ``hooks.on_discard``, as do those of other tasks when the producer has returned.
         (Reactor, RxJava: ``create``.)
 
         >>> from reactive_aio import Flow

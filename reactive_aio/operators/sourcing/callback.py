@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Awaitable, Callable
+from functools import partial
 from inspect import isawaitable, iscoroutine
 from typing import Any, Final, Protocol, TypeVar
 
@@ -19,6 +19,7 @@ from ...hooks import also_failed, discard, drop_error
 from ...spec import UNBOUNDED, Subscription, add_demand, subtract_demand
 from .._fluent import is_async
 from ..overflow.backlog import Backlog, Overflow
+from ..sharing.mutex import Mutex
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -27,7 +28,11 @@ UNDOES: Final = "the task of a registration"
 
 
 class Emitter(Protocol[T_contra]):
-    """The object by which callbacks feed a flow. Its methods may be called from any thread, and return at once."""
+    """The object by which callbacks feed a flow. Its methods may be called from any thread, and return at once.
+
+    Finalizers may call them too. A handler of ``signal.signal`` must not, since it may interrupt such a call: register it
+    with ``loop.add_signal_handler``.
+    """
 
     def next(self, item: T_contra, /) -> bool:
         """Emit an element. Return False if it was dropped, because there is no room or the flow has ended."""
@@ -87,7 +92,7 @@ def checked(register: Callable[..., object], undo: object) -> Undo:
 class Emission:
     """One subscription to callbacks: an Emitter for any thread, and the Subscription of the region on its loop.
 
-    The lock guards the backlog and the flags beside it, and nobody else's code runs under it.
+    The mutex guards the backlog and the flags beside it, and nobody else's code runs under it, but for finalizers.
     """
 
     inlet: Inlet[Any]
@@ -95,7 +100,7 @@ class Emission:
     unregister: Undo = field(init=False, default=None)
     registering: Registering | None = field(init=False, default=None)
     """The task that has registered by awaiting, and undoes that."""
-    _lock: threading.Lock = field(init=False, factory=threading.Lock)
+    _mutex: Mutex = field(init=False, factory=Mutex)
     _due: bool = field(init=False, default=False)
     """Whether a callback is scheduled that sees to the backlog."""
     _ended: bool = field(init=False, default=False)
@@ -109,8 +114,11 @@ class Emission:
     # -- the Emitter, from any thread
 
     def next(self, item: Any) -> bool:
-        """Put an element where the loop will find it."""
-        with self._lock:
+        """Put an element where the loop will find it. That of a finalizer in the middle of another call comes behind it."""
+        if self._mutex.is_mine:
+            self._mutex.later(partial(self.next, item))
+            return True
+        with self._mutex:
             lost = [item] if self._ended else self.backlog.add([item])
             post = not self._ended and not self._due
             if lost and not self._ended and self.backlog.overflow == "error":
@@ -135,7 +143,10 @@ class Emission:
         self._end(None)
 
     def _end(self, error: BaseException | None) -> None:
-        with self._lock:
+        if self._mutex.is_mine:
+            self._mutex.later(partial(self._end, error))
+            return
+        with self._mutex:
             late = self._ended
             post = not late and not self._due
             if not late:
@@ -157,7 +168,7 @@ class Emission:
     def request(self, n: int) -> None:
         """Note the demand. A region that requests is in the middle of its turn, so kept elements come in an event."""
         self._demand = add_demand(self._demand, n)
-        with self._lock:
+        with self._mutex:
             post = self.backlog.buffered > 0 and not self._due
             self._due = self._due or post
         if post:
@@ -172,7 +183,7 @@ class Emission:
     def _stop(self) -> None:
         """Emit and take nothing more, and let go of the waiting elements."""
         self._over = True
-        with self._lock:
+        with self._mutex:
             self._ended, self._due = True, True
             waiting = self.backlog.take(UNBOUNDED)
             error, self._error = self._error, None
@@ -207,7 +218,7 @@ class Emission:
     def _drain(self, _: None) -> None:
         """Emit the waiting elements, as far as there is demand."""
         while not self._over:
-            with self._lock:
+            with self._mutex:
                 items = self.backlog.take(self._demand)
                 finished = self._ended and not self.backlog.buffered
                 # To be called again by what comes next.
