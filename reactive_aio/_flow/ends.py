@@ -286,6 +286,8 @@ class Ends(Calling[T_co]):
         ``schema`` is an attrs class, and the elements are its objects. Or it is a StructType or a text such as ``"id
         long, name string"``. Then an element is an object, mapping or sequence with these fields, or the value of the
         only column.
+        A batch is a job of Spark, for which a slot has to be free. A flow of ``from_spark`` holds slots meanwhile. So
+        Spark needs one slot more than all flows hold, or nothing goes on. With ``size=None`` it needs none.
         Demand: ``size`` elements at a time, and none while a batch is written. If ``seconds`` end a batch early, the
         other requested elements may arrive meanwhile. They are kept for the next batch.
         Errors: SchemaMismatchError names the index and the field of an element that does not fit, before anything of
