@@ -279,7 +279,9 @@ class Ends(Calling[T_co]):
         nothing.
         With ``size=None`` Spark's tasks write a whole flow of ``from_spark`` themselves, as the frame of ``to_frame``.
         No element passes through this process. The run is one batch then, and appears as a whole. The same run again
-        writes nothing and returns ``written=False``. ``Files`` have a ``mode`` and ``partition_by`` for it.
+        writes nothing and returns ``written=False``. ``Files`` have a ``mode`` and ``partition_by`` for it. ``Frames``
+        report the ``rows`` of the evaluation of their frame that has read the most. They return ``written=False`` only if
+        no Spark job has begun.
         ``offset`` says how many elements of the run come before the first one of this flow. ``max_retries`` is how
         often a failed batch is written again. ``progress`` is called with the ``Committed`` after each batch.
 
