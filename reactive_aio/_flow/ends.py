@@ -279,13 +279,17 @@ class Ends(Calling[T_co]):
         nothing.
         With ``size=None`` Spark's tasks write a whole flow of ``from_spark`` themselves, as the frame of ``to_frame``.
         No element passes through this process. The run is one batch then, and appears as a whole. The same run again
-        writes nothing and returns ``written=False``. ``Files`` have a ``mode`` and ``partition_by`` for it.
+        writes nothing and returns ``written=False``. ``Files`` have a ``mode`` and ``partition_by`` for it. ``Frames``
+        report the ``rows`` of the evaluation of their frame that has read the most. They return ``written=False`` only if
+        no Spark job has begun.
         ``offset`` says how many elements of the run come before the first one of this flow. ``max_retries`` is how
         often a failed batch is written again. ``progress`` is called with the ``Committed`` after each batch.
 
         ``schema`` is an attrs class, and the elements are its objects. Or it is a StructType or a text such as ``"id
         long, name string"``. Then an element is an object, mapping or sequence with these fields, or the value of the
         only column.
+        A batch is a job of Spark, for which a slot has to be free. A flow of ``from_spark`` holds slots meanwhile. So
+        Spark needs one slot more than all flows hold, or nothing goes on. With ``size=None`` it needs none.
         Demand: ``size`` elements at a time, and none while a batch is written. If ``seconds`` end a batch early, the
         other requested elements may arrive meanwhile. They are kept for the next batch.
         Errors: SchemaMismatchError names the index and the field of an element that does not fit, before anything of

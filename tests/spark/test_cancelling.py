@@ -11,12 +11,20 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from reactive_aio import Flow, SourceCancelledError, schedulers
+
+pytest.importorskip("pyspark")
+
 from reactive_aio.spark._delivery import subscription
+from reactive_aio.spark._frame import shuffling
+from reactive_aio.spark._job import job
+from reactive_aio.spark._job.calls import cancel_group
+from reactive_aio.spark._source.source import FromSpark
 from tests.spark.jobs import active_jobs
 from tests.spark.stuck import Stuck
 from tests.spark.tally import Tally
@@ -24,7 +32,6 @@ from tests.spark.waiting import LIMIT, only_task, until
 from tests.subscribers import Recorder
 
 pytestmark = pytest.mark.spark
-pytest.importorskip("pyspark")
 
 
 def threads() -> list[str]:
@@ -101,6 +108,62 @@ async def test_a_slow_shuffle_before_the_region_is_stopped_too(spark: Any, sc: A
             await end
 
     assert not active_jobs(sc)
+
+
+@pytest.mark.parametrize("kind", ["RDD", "DataFrame", "join"])
+@pytest.mark.parametrize(
+    ("owner", "step"), [(job, "listen"), (shuffling, "shuffled"), (FromSpark, "java_rdd"), (FromSpark, "computation")]
+)
+@pytest.mark.usefixtures("nothing_left")
+async def test_a_cancel_before_a_step_of_preparing_stops_the_stages_that_begin_later(
+    spark: Any, sc: Any, tally: Tally, monkeypatch: pytest.MonkeyPatch, owner: Any, step: str, kind: str
+) -> None:
+    reached, cancelled = threading.Event(), threading.Event()
+    do = getattr(owner, step)
+
+    def held(*args: Any) -> Any:
+        reached.set()
+        cancelled.wait(LIMIT)
+        return do(*args)
+
+    def noted(*args: Any) -> None:
+        cancel_group(*args)
+        cancelled.set()
+
+    def slow(row: Any) -> int:
+        threading.Event().wait(LIMIT / 4)  # to be killed in
+        return number(row)
+
+    def number(row: Any) -> int:
+        return int(row if isinstance(row, int) else row[0])
+
+    monkeypatch.setattr(owner, step, held)
+    monkeypatch.setattr(job, "cancel_group", noted)
+    data = sc.parallelize(range(3), 3) if kind == "RDD" else spark.range(0, 3, 1, 3)
+    groups = Flow.from_spark(data).map(slow).map(tally.counting(number)).group_by_key(abs)
+    others = Flow.from_spark(data).map(number).group_by_key(abs)
+    flow: Flow[Any] = groups.join(others) if kind == "join" else groups.count()
+    end = asyncio.create_task(flow.to_list())
+    await until(reached.is_set)
+    end.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await end
+
+    assert cancelled.is_set()
+    assert not tally.count
+
+
+def test_the_thread_that_cancels_ends_though_the_loop_is_closed_and_hears_of_no_end() -> None:
+    nothing: Any = None
+    events: Any = SimpleNamespace(not_prepared=nothing, threads_ended=nothing)
+    work = job.Job(nothing, "flow", nothing, events, post=lambda handle, value: None)
+    work.start()  # it fails at once, without a context
+    work.stop(cancel=True)
+    ended = threading.Thread(target=work.join, daemon=True)
+    ended.start()
+    ended.join(LIMIT)
+
+    assert not ended.is_alive()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for the worker in /proc")
@@ -263,7 +326,6 @@ async def test_a_connection_without_the_secret_is_dropped(
 
     from reactive_aio._remote.frames import PART, Frame
     from reactive_aio._remote.handshake import Greeter
-    from reactive_aio.spark._job import job
     from reactive_aio.spark._task import connecting
 
     address = None

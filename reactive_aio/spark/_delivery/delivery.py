@@ -135,6 +135,12 @@ class Delivery(ABC):
         """Whether a partition is not read to its end, so that its task may still run."""
         return not all(partition.over for partition in self.partitions)
 
+    @property
+    def waiting(self) -> int:
+        """The number of connected tasks that may send nothing. Any thread may ask."""
+        links = [partition.link for partition in tuple(self.running.values())]
+        return sum(link is not None and (link.granted <= 0 or link.room <= 0) for link in links)
+
     def request(self, n: int) -> None:
         """Let tasks send ``n`` more elements."""
         self.free += n

@@ -40,6 +40,30 @@ class Slots:
         refused = [seat for seat in self.seats if seat.refused]
         return min(refused, key=lambda seat: (seat.held, seat.refused), default=None)
 
+    def are_taken(self) -> bool:
+        """Return whether flows hold all of them, so that another job of Spark finds none."""
+        with _LOCK:
+            return 0 < self.total <= sum(seat.held for seat in self.seats)
+
+    def all_wait(self) -> bool:
+        """Return whether in all of them there are tasks that wait for demand."""
+        with _LOCK:
+            return 0 < self.total <= sum(seat.waiting() for seat in self.seats)
+
+    def requests(self) -> int:
+        """Return a number that changes when an element of a flow is requested."""
+        with _LOCK:
+            return sum(seat.requests for seat in self.seats)
+
+    def to_be_named(self) -> list[str]:
+        """Return the names of the flows that hold slots, or nothing if each of them has been named before."""
+        with _LOCK:
+            holding = [seat for seat in self.seats if seat.held]
+            new = any(not seat.named for seat in holding)
+            for seat in holding:
+                seat.named = True
+        return sorted(seat.name for seat in holding) if new else []
+
 
 _CLUSTERS: Final[WeakKeyDictionary[Hashable, Slots]] = WeakKeyDictionary()
 
@@ -51,16 +75,24 @@ class Seat:
     wake: Callable[[], None]
     """Called, on any thread, when a slot that was refused may be had. Then it takes, declines, or leaves."""
     slots: Slots
+    name: str = ""
+    """The flow and its line, for a warning."""
+    waiting: Callable[[], int] = lambda: 0
+    """Returns, on any thread, how many of its tasks wait for demand."""
+    requests: int = field(init=False, default=0)
+    """How often its elements were requested."""
+    named: bool = field(init=False, default=False)
+    """Whether a warning has named it."""
     held: int = field(init=False, default=0)
     refused: int = field(init=False, default=0)
     """If the flow has been refused a slot, a number that grows with time, else 0."""
 
     @staticmethod
-    def at(cluster: Hashable, wake: Callable[[], None]) -> Seat:
+    def at(cluster: Hashable, wake: Callable[[], None], name: str = "", waiting: Callable[[], int] = lambda: 0) -> Seat:
         """Reserve a slot for a new subscription."""
         with _LOCK:
             slots = _CLUSTERS.setdefault(cluster, Slots())
-            seat = Seat(wake, slots)
+            seat = Seat(wake, slots, name, waiting)
             slots.seats.add(seat)
         return seat
 

@@ -20,6 +20,7 @@ from .._task.connecting import Address
 from .._task.worker import RegionTask
 from .delivery import Delivery
 from .entrance import MOST_STRANGERS
+from .idle_slots import IdleSlots
 from .link import Link
 from .slots import Seat
 
@@ -40,6 +41,7 @@ class SparkSubscription:
     _delivery: Delivery = field(init=False)
     _job: Job = field(init=False)
     _seat: Seat = field(init=False)
+    _idle: IdleSlots = field(init=False)
     _before: Preparing = field(init=False)
     _links: set[Link] = field(init=False, factory=new_set)
     _requested: int = field(init=False, default=0)
@@ -56,7 +58,13 @@ class SparkSubscription:
         self._before = Preparing(
             self.source.context, self._job.group, ended=lambda: self.inlet.post(self._looked, None)
         )
-        self._seat = Seat.at(self.source.context, lambda: self.inlet.post(self._offered, None))
+        self._seat = Seat.at(
+            self.source.context,
+            lambda: self.inlet.post(self._offered, None),
+            self.inlet.where,
+            lambda: self._delivery.waiting,
+        )
+        self._idle = IdleSlots(self._seat, self.inlet.loop)
 
     def _computation(self, address: Address) -> Computation:
         source = self.source
@@ -86,6 +94,7 @@ class SparkSubscription:
     def request(self, n: int) -> None:
         """Note consumed elements, and let the tasks send more when they are three quarters of the prefetch."""
         self._delivery.consumed(n)
+        self._seat.requests += 1
         self._requested += n
         if self._requested >= refill_after(self.source.ahead):
             requested, self._requested = self._requested, 0
@@ -104,6 +113,7 @@ class SparkSubscription:
         if not self._seat.take():
             return False
         self._job.run(partition)
+        self._idle.watch()
         return True
 
     def gather(self, first: int, groups: Sequence[Group]) -> None:
@@ -128,6 +138,7 @@ class SparkSubscription:
 
     def _stop(self, *, cancel: bool) -> None:
         self._stop_links()
+        self._idle.stop()
         self._before.end()
         self._job.stop(cancel=cancel)
         self._changed.set()

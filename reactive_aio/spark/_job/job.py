@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from queue import SimpleQueue
-from threading import Event, Thread
+from threading import Event, Thread, current_thread
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from attrs import define, field, frozen
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from pyspark import SparkContext
 
 GRACE: Final = 0.05
+AGAIN: Final = 0.05
+"""Seconds after which the group is cancelled once more, until its threads have ended."""
 
 SPECULATES: Final = "spark.speculation.task.duration.threshold"
 """The setting with which Spark begins a second attempt of a job's only task."""
@@ -185,6 +187,8 @@ class Job:
         self._enter()
         listening, host = listen(context)
         try:
+            if self._stopping.is_set():
+                raise SparkJobError("stopped")  # nobody will hear of it
             made = self._computation = self.compute(Address(host, listening.getsockname()[1], self.secret))
             partitions: int = made.java_rdd.getNumPartitions()
             return Prepared(listening, partitions, _slots(context), made.gather is not None)
@@ -254,10 +258,20 @@ class Job:
         return failure_of(f"the Spark job of {self.name} failed", error, self.context)
 
     def _cancel(self) -> None:
-        """Cancel the jobs of the group, those too that are submitted just now."""
-        if not self._ended.wait(self.grace):
+        """Cancel the jobs of the group, until no thread is left that may begin one.
+
+        Once is not enough. Spark refuses future jobs of a cancelled group, but not the stages that adaptive execution
+        runs one by one while a shuffle is prepared. Such a stage may begin at any time before its call returns.
+        """
+        wait = self.grace
+        while not self._ended.wait(wait) and self._is_at_work():
             with suppress(Exception):  # the JVM is gone, and the threads will notice
                 cancel_group(self.context, self.group)
+            wait = AGAIN
+
+    def _is_at_work(self) -> bool:
+        """Return whether other threads are alive. A loop that has been closed hears of no end."""
+        return any(thread.is_alive() for thread in self._threads if thread is not current_thread())
 
 
 def _slots(context: Any) -> int:

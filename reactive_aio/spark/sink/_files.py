@@ -6,7 +6,7 @@ import json
 import re
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Final
@@ -17,7 +17,7 @@ from ..._core.containers import new_dict
 from ...errors import SparkJobError, UnsupportedOnSparkError
 from ...operators._fluent import check_count
 from .._job.calls import is_connect
-from ._writers import COLUMN, OF_A_RUN, PATIENCE, Batch, BatchWriter, Committed, check_columns, counting
+from ._writers import COLUMN, OF_A_RUN, PATIENCE, Batch, BatchWriter, Committed, check_columns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -114,7 +114,7 @@ class Files(BatchWriter):
         aside = self._path(f"_writing-{batch.name}-{secrets.token_hex(4)}")
         counted = None
         if batch.whole:
-            frame, counted = counting(self, frame)
+            frame, counted = _observed(frame)
         elif self.parts is not None:
             frame = frame.coalesce(self.parts)
         try:
@@ -223,3 +223,27 @@ class Files(BatchWriter):
         """Return no option of a kind."""
         context: Any = self.session.sparkContext
         return context._gateway.new_array(kind, 0)
+
+
+def _observed(frame: DataFrame) -> tuple[DataFrame, Callable[[], int | None]]:
+    """Return a frame that counts its rows, and a function for their number or None, once it has been written.
+
+    An Observation sees the first action only, and there is no other here. It costs no task in Python.
+    """
+    from pyspark.sql import Observation
+    from pyspark.sql.functions import count, lit
+
+    observation = Observation()
+    observed = frame.observe(observation, count(lit(1)).alias("rows"))
+    seen: Any = observation
+
+    def counted() -> int | None:
+        # Asked before it is waited for: `get` would wait for ever if Spark reports nothing.
+        until = time.monotonic() + PATIENCE
+        while not seen._jo.future().isCompleted():
+            if time.monotonic() > until:
+                return None
+            time.sleep(0.01)
+        return int(observation.get.get("rows", 0))
+
+    return observed, counted

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 import secrets
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from attrs import field, frozen
 
@@ -22,8 +21,6 @@ from .._job.calls import is_connect
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-# `Any` is the JVM here, which has no types.
 
 PLAIN: Final = re.compile(r"[A-Za-z0-9_.]+(-[A-Za-z0-9_.]+)*")
 COLUMN: Final = "batch"
@@ -49,8 +46,8 @@ class Committed:
     written: bool = field(default=True, eq=False)
     """False if ``size=None`` has written nothing.
 
-    The run was already committed, there were other data with ``mode="ignore"``, or a function of ``Frames`` has not
-    evaluated its frame.
+    The run was already committed, there were other data with ``mode="ignore"``, or a function of ``Frames`` has begun
+    no job of Spark.
     """
 
     def check(self, *, whole: bool) -> None:
@@ -114,41 +111,30 @@ class BatchWriter(ABC):
         """Write a batch, all of it or nothing."""
 
     def write_whole(self, frame: DataFrame) -> Committed:
-        """Write a whole run by one job. The frame is lazy, and its rows are counted while they are written."""
-        frame, counted = counting(self, frame)
-        self.write(frame, Batch(self.run, 0, 0, 0, whole=True))
-        rows = counted()
-        if rows is None:
+        """Write a whole run. The frame is lazy, and its tasks count the rows while they are written.
+
+        ``rows`` are those of the evaluation of the frame that has read the most. A partition counts if it was read to
+        its end. ``written`` is False if the writer has begun no job.
+        """
+        from ._counted import Counted
+
+        check_classic(self, frame)
+        counted = Counted.of(frame)
+        self.write(counted.frame, Batch(self.run, 0, 0, 0, whole=True))
+        if not counted.may_be_evaluated():
             return Committed(self.run, whole=True, written=False)
-        return Committed(self.run, 1, rows, whole=True)
+        return Committed(self.run, 1, counted.rows(), whole=True)
 
     def finish(self) -> None:  # noqa: B027 - mostly there is nothing
         """Finish the work that a committed whole run has left. There may be none."""
 
 
-def counting(writer: BatchWriter, frame: DataFrame) -> tuple[DataFrame, Callable[[], int | None]]:
-    """Return a frame that counts its rows when it is first evaluated, and a function for their number or None."""
-    from pyspark.sql import Observation
-    from pyspark.sql.functions import count, lit
-
+def check_classic(writer: BatchWriter, frame: DataFrame) -> None:
+    """Refuse a frame of Spark Connect, which can't count its rows."""
     if is_connect(frame):
         raise UnsupportedOnSparkError(
             f"{writer} counts rows by a classic session when size=None. Write to a Table, or use Flow.to_frame() and its own write"
         )
-    observation = Observation()
-    observed = frame.observe(observation, count(lit(1)).alias("rows"))
-    seen: Any = observation
-
-    def counted() -> int | None:
-        # Asked before it is waited for: `get` would wait for ever for a frame that nobody has evaluated.
-        until = time.monotonic() + PATIENCE
-        while not seen._jo.future().isCompleted():
-            if time.monotonic() > until:
-                return None
-            time.sleep(0.01)
-        return int(observation.get.get("rows", 0))
-
-    return observed, counted
 
 
 def check_columns(writer: BatchWriter, empty: DataFrame) -> None:
@@ -226,6 +212,10 @@ class Frames(BatchWriter):
 
     The guarantee is at least once, because a flow that is run again writes all batches again. It is exactly once if the
     function drops or replaces a number that it has seen.
+
+    With ``size=None`` the function gets one lazy frame, and may evaluate it by any actions, and several times. ``rows``
+    of the result are those of the evaluation that has read the most. A partition counts if it was read to its end. So
+    behind ``limit()`` there may be fewer. ``written`` is False only if no Spark job has begun meanwhile.
     """
 
     fn: Callable[[DataFrame, int], object]

@@ -16,7 +16,7 @@ from reactive_aio import Flow, SparkJobError, UnsupportedOnSparkError
 
 pytest.importorskip("pyspark")
 
-from reactive_aio.spark.sink import Committed, Files, Frames, Table, _writers
+from reactive_aio.spark.sink import Committed, Files, Frames, Table
 from tests.spark.jobs import active_jobs
 from tests.spark.stuck import Stuck
 from tests.spark.tally import Tally
@@ -355,8 +355,84 @@ async def test_frames_write_to_a_database(spark: Any) -> None:
     assert ["to_spark: this writer can't tell how much of the run it has written"] == raised.value.__notes__
 
 
-async def test_a_frame_that_a_function_leaves_alone_is_not_written(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_writers, "PATIENCE", 0.0)
+def unless_empty(frame: Any) -> None:
+    if not frame.isEmpty():
+        noop(frame)
+
+
+def noop(frame: Any) -> None:
+    frame.write.format("noop").mode("overwrite").save()
+
+
+def twice(frame: Any) -> None:
+    frame.limit(3).collect()
+    noop(frame)
+    assert [0, 1] == numbers(frame.limit(2))
+
+
+def cached(frame: Any) -> None:
+    noop(frame.persist())
+    frame.count()
+    frame.unpersist()
+
+
+@pytest.mark.parametrize(
+    "evaluate",
+    [
+        noop,
+        unless_empty,
+        twice,
+        cached,
+        lambda frame: frame.foreachPartition(list),
+        lambda frame: frame.rdd.count(),
+        lambda frame: noop(frame.coalesce(1)),
+        lambda frame: noop(frame.repartition(5)),
+        lambda frame: noop(frame.where("n > 4")),
+        lambda frame: frame.groupBy("part").count().collect(),
+        lambda frame: [*frame.toLocalIterator()],
+    ],
+    ids=[
+        "write",
+        "empty",
+        "twice",
+        "cached",
+        "foreach",
+        "rdd",
+        "coalesce",
+        "repartition",
+        "where",
+        "group",
+        "iterator",
+    ],
+)
+async def test_rows_are_those_of_the_frame_by_whatever_action(spark: Any, evaluate: Callable[[Any], object]) -> None:
+    done = await pairs(spark).to_spark(Frames(spark, lambda frame, _: evaluate(frame), run="a"), SCHEMA, size=None)
+
+    assert (whole("a", 6), True) == (done, done.written)
+
+
+async def test_rows_of_a_repeated_task_count_once(spark: Any, tmp_path: Path) -> None:
+    failed = tmp_path / "failed"
+
+    def fail_once(pair: tuple[int, int]) -> tuple[int, int]:
+        if pair[0] == 5 and not failed.exists():
+            failed.touch()
+            raise ValueError("once")
+        return pair
+
+    flow = pairs(spark).map(fail_once)
+    assert 6 == (await flow.to_spark(Frames(spark, lambda frame, _: noop(frame)), SCHEMA, size=None)).rows
+    assert failed.exists()
+
+
+@pytest.mark.parametrize(("count", "rows"), [(0, 0), (1, 0), (6, 6)])
+async def test_a_partition_counts_if_it_is_read_to_its_end(spark: Any, count: int, rows: int) -> None:
+    done = await pairs(spark).to_spark(Frames(spark, lambda frame, _: frame.take(count)), SCHEMA, size=None)
+
+    assert (rows, count > 0) == (done.rows, done.written)
+
+
+async def test_a_frame_that_a_function_leaves_alone_is_not_written(spark: Any) -> None:
     done = await pairs(spark).to_spark(Frames(spark, lambda frame, number: None, run="a"), SCHEMA, size=None)
 
     assert (Committed("a", 0, 0, whole=True), False) == (done, done.written)
