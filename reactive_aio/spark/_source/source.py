@@ -27,7 +27,7 @@ from .._job.calls import is_connect
 from .._job.computation import Computation
 from .._task.batches import reading_of
 from .._task.packing import ToShuffle
-from .._task.pickling import dumps_by_value, of_user
+from .._task.pickling import dumps_for_jobs, of_user
 from .._task.rows import WIDE, Reading
 from .._task.slices import suit
 from . import unweighed
@@ -190,7 +190,7 @@ class FromSpark(Pushed[Any]):
     def _pickled(self) -> bytes:
         for stage in self.stages:
             check_portable(stage, stage)
-        return dumps_by_value((self.stages, self.values))
+        return dumps_for_jobs((self.stages, self.values))
 
     def computation(self, task: RegionTask) -> Computation:
         """Return what the job of a subscription computes."""
