@@ -18,6 +18,7 @@ from ..._core.guard import FAILURES
 from ..._core.notes import add_note
 from .fitting import check_fit, check_names, check_types
 from .values import says_more, spark_rows, values_of
+from .zones import in_zone
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructField, StructType
@@ -47,15 +48,18 @@ class Reading:
     declared: tuple[DataType | None, ...] | None = None
     """The types of those columns whose Arrow type does not say all."""
 
+    zone: str | None = None
+    """The zone by whose clock times are read, or None for the one that batches name."""
+
     def unpacked(self, batch: Any) -> Any:
         """Return a batch with the columns that rows have."""
-        if not self.packed:
-            return batch
-        import pyarrow as pa
+        if self.packed:
+            import pyarrow as pa
 
-        arrow: Any = pa
-        column = batch.column(0)
-        return arrow.RecordBatch.from_arrays(column.flatten(), [each.name for each in column.type])
+            arrow: Any = pa
+            column = batch.column(0)
+            batch = arrow.RecordBatch.from_arrays(column.flatten(), [each.name for each in column.type])
+        return batch if self.zone is None else in_zone(batch, self.zone)
 
     def elements(self, batch: Any) -> Iterator[Any]:
         """Turn a batch into elements, each on demand.
