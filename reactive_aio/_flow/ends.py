@@ -284,8 +284,10 @@ class Ends(Calling[T_co]):
         often a failed batch is written again. ``progress`` is called with the ``Committed`` after each batch.
 
         ``schema`` is an attrs class, and the elements are its objects. Or it is a StructType or a text such as ``"id
-        long, name string"``. Then an element is an object, mapping or sequence with these fields, or the value of the
-        only column.
+        long, name string"``. Then an element is a mapping, a Row, or an object of an attrs class or a dataclass, with
+        the values by the names of the columns. Or it is a tuple or list of the values in the order of the columns. A
+        NamedTuple goes by name if its fields have the names of all columns. With a single column the element may be the
+        value itself. The same holds for structs inside.
         Demand: ``size`` elements at a time, and none while a batch is written. If ``seconds`` end a batch early, the
         other requested elements may arrive meanwhile. They are kept for the next batch.
         Errors: SchemaMismatchError names the index and the field of an element that does not fit, before anything of
