@@ -255,6 +255,7 @@ def by_name(kind: Any, names: Names) -> Callable[[Any], tuple[Any, ...]] | None:
 def _row(item: Any, names: Names, index: int | None) -> tuple[Any, ...]:
     """Return the values of an element by column. Without an index it is a part of an element."""
     given: Any = item  # isinstance narrows the other to one of unknown parts
+    kind: Any = type(item)
     missing: str | None = None
     if isinstance(item, Mapping) or (isinstance(item, Row) and hasattr(item, "__fields__")):
         present: Any = given.asDict() if isinstance(item, Row) else given
@@ -262,7 +263,7 @@ def _row(item: Any, names: Names, index: int | None) -> tuple[Any, ...]:
             return tuple([present[name] for name in names])
         except KeyError as error:
             missing = str(error.args[0])
-    elif (take := by_name(type(item), names)) is not None:
+    elif (take := by_name(kind, names)) is not None:
         try:
             return take(given)
         except AttributeError:
