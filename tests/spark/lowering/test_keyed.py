@@ -336,3 +336,11 @@ def test_it_is_shown_and_below_one_refused() -> None:
     assert "group_by_key(str, partitions=3 -> count())" in flow.describe()
     with pytest.raises(ValueError, match="partitions must be at least 1"):
         Flow.of("a").group_by_key(str, partitions=0)
+
+
+async def test_a_key_that_is_finer_than_its_bytes_fails_the_flow(spark: Any) -> None:
+    pandas: Any = pytest.importorskip("pandas")
+    flow = Flow.from_spark(spark.range(2), as_=tuple).group_by_key(lambda row: pandas.Timedelta(row[0])).count()
+
+    with pytest.raises(TypeError, match=r"can't be a key that is sorted or sent to Spark.*not Timedelta"):
+        await flow.to_list()
