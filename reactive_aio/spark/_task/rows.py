@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, get_origin
 
 import attrs
 from attrs import evolve, frozen
@@ -124,8 +124,7 @@ class ReadingClass(Reading):
 
 def reading(as_: type[Any], schema: StructType, call: str = "from_spark") -> Reading:
     """Check ``as_`` of a call, and that the columns that are read have values in Python."""
-    if as_ not in (Row, tuple, dict) and not attrs.has(as_):
-        raise TypeError(f"{call}(as_={as_!r}): as_ must be Row, tuple, dict or an attrs class")
+    check_kind(as_, call)
     if as_ is dict:
         check_names(as_, schema, call)
     if as_ in (Row, tuple, dict):
@@ -136,6 +135,16 @@ def reading(as_: type[Any], schema: StructType, call: str = "from_spark") -> Rea
     fields = [schema[name] for name in made.columns or ()]
     check_types(fields, call)
     return evolve(made, declared=_declared(fields))
+
+
+def check_kind(as_: Any, call: str) -> None:
+    """Raise unless rows can become elements of this kind."""
+    if as_ in (Row, tuple, dict):
+        return
+    known = attrs.has(as_) if isinstance(as_, type) or get_origin(as_) is not None else False
+    if not known:
+        hint = f", such as {type(as_).__name__} itself and not an object of it" if attrs.has(type(as_)) else ""
+        raise TypeError(f"{call}(as_={as_!r}): as_ must be Row, tuple, dict or an attrs class{hint}")
 
 
 def _declared(fields: list[StructField]) -> tuple[DataType | None, ...] | None:
