@@ -496,6 +496,4 @@ class Sourcing(Computed[T_co]):
             from ...spark.streaming._source import from_stream
 
             return cls._begin(from_stream(data, as_, checkpoint, output_mode, trigger, prefetch, ordered))
-        of_stream = [f"output_mode={output_mode!r}"] if output_mode != "append" else []
-        of_stream += [f"trigger={trigger!r}"] if trigger is not None else []
-        return cls._begin(from_spark(data, as_, prefetch, ordered, wire, context, of_stream))
+        return cls._begin(from_spark(data, as_, prefetch, ordered, wire, context, output_mode, trigger))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextvars import Context, ContextVar
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
@@ -242,15 +242,17 @@ def from_spark(
     ordered: bool,
     wire: str | None,
     context: Iterable[ContextVar[Any]] = (),
-    of_stream: Sequence[str] = (),
+    output_mode: str = "append",
+    trigger: Any = None,
 ) -> FromSpark:
-    """Check the arguments of ``Flow.from_spark``. Those ``of_stream`` are for streaming frames only."""
+    """Check the arguments of ``Flow.from_spark`` for data of a batch."""
     made = _made(data, as_, prefetch, ordered, wire)
-    if of_stream:
-        raise TypeError(
-            f"from_spark({', '.join(of_stream)}) takes a streaming DataFrame, made with spark.readStream, not a {type(data).__name__} "
-            "of a batch. Leave the argument out"
-        )
+    for argument, value, unset in (("output_mode", output_mode, "append"), ("trigger", trigger, None)):
+        if value != unset:
+            raise TypeError(
+                f"from_spark({argument}={value!r}) takes a streaming DataFrame, made with spark.readStream, not a {type(data).__name__} "
+                "of a batch. Leave the argument out"
+            )
     return evolve(made, variables=check_importable("from_spark", variables("from_spark", context)))
 
 
