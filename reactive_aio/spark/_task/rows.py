@@ -139,11 +139,13 @@ def reading(as_: type[Any], schema: StructType, call: str = "from_spark") -> Rea
 
 def check_kind(as_: Any, call: str) -> None:
     """Raise unless rows can become elements of this kind."""
+    given: object = as_  # its type, which the test below narrows
     if as_ in (Row, tuple, dict):
         return
     known = attrs.has(as_) if isinstance(as_, type) or get_origin(as_) is not None else False
     if not known:
-        hint = f", such as {type(as_).__name__} itself and not an object of it" if attrs.has(type(as_)) else ""
+        own: Any = type(given)
+        hint = f", such as {own.__name__} itself and not an object of it" if attrs.has(own) else ""
         raise TypeError(f"{call}(as_={as_!r}): as_ must be Row, tuple, dict or an attrs class{hint}")
 
 

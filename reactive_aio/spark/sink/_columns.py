@@ -239,9 +239,9 @@ def by_name(kind: Any, names: Names) -> Callable[[Any], tuple[Any, ...]] | None:
 
     A NamedTuple has them if its fields are the columns, in any order. Of other ones the places count, as of any tuple.
     """
+    fields: Any = getattr(kind, "_fields", ())
     if issubclass(kind, tuple):
-        fields = getattr(kind, "_fields", None)
-        if not isinstance(fields, tuple) or sorted(map(str, fields)) != sorted(names):
+        if sorted(map(str, fields)) != sorted(names):
             return None
         places = [fields.index(name) for name in names]
         return itemgetter(*places) if len(names) > 1 else lambda item: (item[0],)
@@ -252,7 +252,7 @@ def by_name(kind: Any, names: Names) -> Callable[[Any], tuple[Any, ...]] | None:
     return lambda item: tuple([getattr(item, name) for name in names])
 
 
-def _row(item: Any, names: Names, index: int | None) -> tuple[Any, ...]:
+def _row(item: object, names: Names, index: int | None) -> tuple[Any, ...]:
     """Return the values of an element by column. Without an index it is a part of an element."""
     given: Any = item  # isinstance narrows the other to one of unknown parts
     kind: Any = type(item)
