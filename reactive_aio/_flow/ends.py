@@ -286,8 +286,11 @@ class Ends(Calling[T_co]):
         often a failed batch is written again. ``progress`` is called with the ``Committed`` after each batch.
 
         ``schema`` is an attrs class, and the elements are its objects. Or it is a StructType or a text such as ``"id
-        long, name string"``. Then an element is an object, mapping or sequence with these fields, or the value of the
-        only column.
+        long, name string"``. Then an element is a mapping, a Row, or an object of an attrs class or a dataclass, with
+        the values by the names of the columns. Or it is a tuple or list of the values in the order of the columns. A
+        NamedTuple goes by name if its fields have the names of all columns. With a single column the element may be the
+        value itself. The same holds for structs inside.
+
         A batch is a job of Spark, for which a slot has to be free. A flow of ``from_spark`` holds slots meanwhile. So
         Spark needs one slot more than all flows hold, or nothing goes on. With ``size=None`` it needs none.
         Demand: ``size`` elements at a time, and none while a batch is written. If ``seconds`` end a batch early, the

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from itertools import groupby, pairwise
 from random import Random
@@ -190,6 +190,41 @@ def test_an_argument_that_is_no_scalar_is_refused_as_an_order() -> None:
 
     with pytest.raises(TypeError, match=r"can't be a key that is sorted or sent to Spark.*not list"):
         flow.run_sync()
+
+
+class Span(timedelta):
+    pass
+
+
+class Day(date):
+    pass
+
+
+class Moment(datetime):
+    pass
+
+
+class Clock(time):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("key", "kind"),
+    [(Span(1), "timedelta"), (Day(2024, 1, 2), "date"), (Moment(2024, 1, 2), "datetime"), (Clock(1), "time")],
+    ids=lambda each: type(each).__name__,
+)
+def test_a_subclass_of_a_time_may_be_finer_than_the_bytes_and_is_refused(key: Any, kind: str) -> None:
+    for each in (key, ("a", key)):
+        with pytest.raises(TypeError, match=rf"can't be a key .* not {type(key).__name__}\. Convert it to a {kind} of"):
+            in_bytes(each)
+
+
+def test_times_of_pandas_which_have_nanoseconds_are_refused_as_keys() -> None:
+    pandas: Any = pytest.importorskip("pandas")
+
+    for key in (pandas.Timedelta(1), pandas.Timestamp(1), pandas.Timestamp(1, tz="UTC"), pandas.NaT):
+        with pytest.raises(TypeError, match=f"can't be a key .* not {type(key).__name__}"):
+            in_bytes(key)
 
 
 def test_a_method_of_a_flow_is_found_behind_pairs() -> None:

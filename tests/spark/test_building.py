@@ -97,6 +97,37 @@ def test_rows_are_read_as_what_is_known(spark: Any, as_: Any) -> None:
         Flow.from_spark(spark.range(3), as_=as_)
 
 
+@attrs.frozen
+class Node:
+    id: int
+
+
+def test_an_object_of_a_class_is_not_the_class(spark: Any) -> None:
+    kind: Any = Node(1)
+    with pytest.raises(
+        TypeError, match=r"as_=Node\(id=1\)\): as_ must be .*, such as Node itself and not an object of it"
+    ):
+        Flow.from_spark(spark.range(3), as_=kind)
+
+
+@pytest.mark.parametrize("wire", [None, "results"])
+@pytest.mark.parametrize("given", [{"output_mode": "complete"}, {"trigger": {"once": True}}], ids=str)
+def test_what_is_for_streams_is_refused_for_other_data(spark: Any, sc: Any, given: Any, wire: Any) -> None:
+    from_spark: Any = Flow.from_spark
+    (name,) = given
+    for data in (spark.range(3), sc.parallelize([1])):
+        with pytest.raises(
+            TypeError, match=rf"from_spark\({name}=.*\) takes a streaming DataFrame.* Leave the argument out"
+        ):
+            from_spark(data, wire=wire, **given)
+
+
+def test_a_stream_needs_a_checkpoint_whatever_else_is_given(spark: Any) -> None:
+    from_spark: Any = Flow.from_spark
+    with pytest.raises(TypeError, match="needs checkpoint"):
+        from_spark(spark.readStream.format("rate").load(), trigger={"once": True})
+
+
 def test_the_elements_of_an_rdd_are_what_they_are(sc: Any) -> None:
     with pytest.raises(TypeError, match="DataFrame"):
         Flow.from_spark(sc.parallelize([1]), as_=dict)

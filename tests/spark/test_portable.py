@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import multiprocessing
+import pickle
 import threading
 import types
 from collections.abc import Callable
@@ -17,6 +18,7 @@ pytest.importorskip("pyspark")
 from pyspark.sql import functions
 
 from reactive_aio import Flow, UnsupportedOnSparkError, schedulers
+from reactive_aio.spark._task.pickling import dumps_for_jobs
 
 pytestmark = pytest.mark.spark
 
@@ -119,6 +121,49 @@ async def test_a_broadcast_variable_comes_with_the_jobs_of_a_source(spark: Any, 
     ]
 
     assert [[8, 9], [8, 9]] == [await flow.to_list() for flow in flows]
+
+
+def summed(shared: Any) -> Callable[[Any], Any]:
+    return lambda row: row[0] + shared.value[0]
+
+
+SHUFFLED: dict[str, Callable[[Any], Any]] = {
+    "sorted": lambda rows: rows.orderBy("id"),
+    "limited": lambda rows: rows.orderBy("id").limit(60),
+    "of_texts": lambda rows: rows.withColumn("text", functions.lit("a")).orderBy("id"),
+    "small_partitions": lambda rows: rows.withColumn("text", functions.lit("a")).repartitionByRange(60, "id"),
+    "of_no_shuffle": lambda rows: rows,
+}
+
+
+@pytest.mark.parametrize("name", SHUFFLED)
+async def test_a_broadcast_variable_comes_with_all_tasks_of_a_frame(spark: Any, sc: Any, name: str) -> None:
+    shared = sc.broadcast([7])
+    frame = SHUFFLED[name](spark.range(0, 60, 1, 30))
+    flow = Flow.from_spark(frame, as_=tuple).map(summed(shared))
+
+    assert [*range(7, 67)] == sorted(await flow.to_list())
+
+
+@pytest.mark.parametrize("data", ["frame", "rdd"])
+async def test_a_broadcast_variable_comes_with_all_jobs_of_a_large_sort(spark: Any, sc: Any, data: str) -> None:
+    shared = sc.broadcast([7])
+    rows = spark.range(9) if data == "frame" else spark.range(9).rdd
+    before = Flow.from_spark(rows).map(lambda row: (row[0] + shared.value[0],))
+    flow = before.sort_by(lambda row: shared.value[0] - row[0], max_size=10**9).map(summed(shared))
+
+    assert [*range(22, 13, -1)] == await flow.to_list()
+
+
+def test_a_variable_that_somebody_else_has_pickled_goes_with_the_job_of_that(sc: Any) -> None:
+    other, shared = sc.broadcast([1]), sc.broadcast([7])
+    known = sc._pickled_broadcast_vars
+    known.clear()
+    pickle.dumps(other)
+    packed: Any = dumps_for_jobs(shared)
+
+    assert ((other,), (shared,)) == (tuple(known), packed.shared)
+    known.clear()
 
 
 def test_to_build_a_flow_burdens_no_other_job_with_its_broadcast_variables(sc: Any) -> None:

@@ -497,4 +497,4 @@ class Sourcing(Computed[T_co]):
             from ...spark.streaming._source import from_stream
 
             return cls._begin(from_stream(data, as_, checkpoint, output_mode, trigger, prefetch, ordered))
-        return cls._begin(from_spark(data, as_, prefetch, ordered, wire, context))
+        return cls._begin(from_spark(data, as_, prefetch, ordered, wire, context, output_mode, trigger))

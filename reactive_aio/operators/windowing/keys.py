@@ -74,12 +74,16 @@ def in_bytes(key: Any) -> bytes:
     """
     if key is None:
         return NONE
+    hint = ""
     for kind, write in KINDS:
         if isinstance(key, kind):
-            return write(key)
+            if type(key) is kind or kind not in EXACT:
+                return write(key)
+            hint = f". Convert it to a {kind.__name__} of Python's datetime"
+            break
     raise TypeError(
-        f"{label(key)} can't be a key that is sorted or sent to Spark. A key is a number, text, bytes, date, time, UUID, None "
-        f"or a tuple of these, not {type(key).__name__}"
+        f"{label(key)} can't be a key that is sorted or sent to Spark. A key is a number, text, bytes, date, time, timedelta, UUID, "
+        f"None or a tuple of these, not {type(key).__name__}{hint}"
     )
 
 
@@ -161,3 +165,5 @@ KINDS: Final[tuple[tuple[type[Any], Callable[[Any], bytes]], ...]] = (
     (UUID, lambda key: IDENTITY + key.bytes),
 )
 """The kinds of keys. A datetime is a date as well, and a bool an int."""
+EXACT: Final = frozenset({datetime, date, time, timedelta})
+"""Types whose subclasses are refused: they may be finer than the bytes, as those of pandas, which have nanoseconds."""

@@ -13,7 +13,7 @@ from pyspark import RDD
 from ...errors import UnsupportedOnSparkError
 from .._job.asking import asking
 from .._job.calls import is_connect
-from .._source.source import FromSpark, selected
+from .._source.source import FromSpark
 from .._task.pickling import NotPickled
 from .._task.zones import zone_of
 from ..sink._columns import Columns
@@ -21,7 +21,7 @@ from ..sink._schema import Schema, check_schema, struct_of
 from .by_spark import applied
 from .columns import check_columns
 from .parts import Parts, parts_of
-from .planned import framed, named, session_of
+from .planned import framed, named, read_in_zone, session_of, session_zone
 from .task import LIST, FrameTask, elements_of, lists_of, unpickled
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def to_frame(flow: FlowLike, schema: Schema, columns: Sequence[str] | None = Non
     with asking("to_frame", session):
         struct = struct_of("to_frame", schema)
         kind = schema if isinstance(schema, type) else None
-        made = Columns(struct, kind, zone_of(str(session.conf.get("spark.sql.session.timeZone"))))
+        made = Columns(struct, kind, zone_of(session_zone(session)))
         frames = [_framed(source, made) for source in _sources(parts)]
         return applied(reduce(lambda before, frame: before.unionByName(frame), frames), parts.behind)
 
@@ -73,8 +73,7 @@ def _as_rdd(source: FromSpark) -> Any:
     source = _now(source)
     if isinstance(source.data, RDD):
         return source.data.mapPartitions(partial(elements_of, task_of(source)))
-    assert source.reading is not None
-    frame, reading = selected(source.data, source.reading)
+    frame, reading = read_in_zone(source)
     lists = frame.mapInArrow(named(partial(lists_of, task_of(source), reading), source), LIST)
     return lists.rdd.flatMap(unpickled)
 

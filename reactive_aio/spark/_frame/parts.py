@@ -16,7 +16,7 @@ from .._source.union import together
 from .by_spark import applied, told_apart, whatever_the_order
 from .columns import with_columns
 from .handling import HandleOfPart
-from .refusals import refused_between, refused_place, refused_source, refused_stage
+from .refusals import refused_between, refused_part, refused_place, refused_rows, refused_source, refused_stage
 
 Steps = tuple[Placed[Any], ...]
 
@@ -68,7 +68,7 @@ def _begun(method: str, nodes: Nodes, columns: tuple[str, ...] | None) -> Parts:
         row = [parts_of(method, flow, columns) for flow in source.sequence]
         for parts in row:
             if done := (*parts.before, *parts.behind):
-                raise refused_stage(method, done[0])
+                raise refused_part(method, done[0], nodes.source)
         return Parts(tuple(each for parts in row for each in parts.sources))
     raise refused_source(method, nodes.source)
 
@@ -103,9 +103,14 @@ def _shuffled(method: str, parts: Parts, step: Placed[Any]) -> Parts:
 
 def _by_spark(method: str, parts: Parts, step: Placed[Any]) -> Parts:
     """Leave a step to Spark, where that means what the step means."""
+    counted = not parts.ordered and whatever_the_order(step)
+    if counted and parts.in_batches:
+        raise refused_rows(method, step, in_batches=True)
     if not parts.ordered and not parts.in_batches:
         if parts.untouched and (whatever_the_order(step) or told_apart(step, parts.sources[0])):
             return evolve(parts, before=(*parts.before, step))
         if whatever_the_order(step) and method == "to_frame":
             return evolve(parts, behind=(*parts.behind, step))
+    if counted:
+        raise refused_rows(method, step, in_batches=False)
     raise refused_stage(method, step)

@@ -29,6 +29,24 @@ OF_SOURCES: Final = {
 """The same for what combines flows on an event loop."""
 
 
+def refused_part(method: str, step: Placed[Any], whole: Placed[Source[Any]]) -> UnsupportedOnSparkError:
+    """Raise for a stage that Spark would run on the rows of one flow of several."""
+    return UnsupportedOnSparkError(
+        f"{step}, can't be run by {method}(): Spark runs it itself, on a whole frame, and this flow is only one part of {whole}. "
+        "Make a frame of each flow with to_frame(), and put these together with union()"
+    )
+
+
+def refused_rows(method: str, step: Placed[Any], in_batches: bool) -> UnsupportedOnSparkError:
+    """Raise for a stage that Spark would run on rows, where the elements are not the rows of a frame."""
+    why = (
+        "the elements are batches, and Spark counts rows. Chain .limit(n) or .offset(n) to the frame, or read rows"
+        if in_batches
+        else "Spark runs it itself, on a frame, and an RDD has no such method. Put it in front of all functions, or use to_frame()"
+    )
+    return UnsupportedOnSparkError(f"{step}, can't be run by {method}(): {why}")
+
+
 def refused_stage(method: str, step: Placed[Any]) -> UnsupportedOnSparkError:
     """Raise for a stage that needs more than one element after another."""
     way = WAYS_OUT.get(step.operator.name, ANYWAY)
@@ -53,6 +71,11 @@ def refused_place(method: str, step: Placed[PublishOn | SubscribeOn]) -> Unsuppo
 
 def refused_source(method: str, source: Placed[Source[Any]]) -> UnsupportedOnSparkError:
     """Raise for a source that makes elements, or combines flows, on an event loop."""
+    if source.operator.name == "from_spark":
+        return UnsupportedOnSparkError(
+            f"{source}, can't be run by {method}(): its elements are micro-batches, which are handed to this process one after another. "
+            f"Put {method}() behind the rows of each: Flow.from_spark(batch.frame).{method}(...). Or have Spark write the streaming frame"
+        )
     if source.operator.inner:
         way = OF_SOURCES.get(source.operator.name, f"Put {method}() before it and read the result with from_spark()")
         return UnsupportedOnSparkError(

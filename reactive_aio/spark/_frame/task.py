@@ -167,14 +167,21 @@ class Region:
 
 
 def showable(error: BaseException) -> BaseException:
-    """Return an exception that Spark can show with type, message and notes: another one if its class can't."""
+    """Return an exception that Spark can show with type, message and notes: another one if it can't show this one."""
     try:
-        list(traceback.TracebackException(type(error), error, error.__traceback__, compact=True).format())
+        error.__traceback__ = error.__traceback__  # as Spark's worker sets it; classes may let nothing be set
+        shown = traceback.TracebackException(type(error), error, error.__traceback__, compact=True).format()
+        "".join(shown).encode()
     except FAILURES:  # whatever a class does when it is looked at: Python asks whether it is true
-        told = RemoteError(brief(error))
-        set_notes(told, notes_of(error))
+        told = RemoteError(encodable(brief(error)))
+        set_notes(told, [encodable(note) for note in notes_of(error)])
         return told
     return error
+
+
+def encodable(text: str) -> str:
+    """Return a text with escapes for what has no bytes in UTF-8. Spark's worker would hang on it."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def columns_of(task: FrameTask, reading: Reading, columns: Columns, batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:

@@ -56,15 +56,17 @@ class Ranges:
         """Return the function that makes the keys."""
         return Keys(*pickle.loads(self.sort))
 
-    def by(self, samples: list[bytes], most: int) -> Ranges:
-        """Choose ranges of about as many elements each, no more than ``most``."""
+    def by(self, samples: list[bytes], most: int, keys: Keys) -> Ranges:
+        """Choose ranges of about as many elements each, no more than ``most``.
+
+        The keys are those of the driver, where pickled broadcast variables can't be had.
+        """
         runs = [_frame(each) for each in samples]
         failed = (data for data, run in zip(samples, runs, strict=True) if run.kind == FAILED)
         if (failure := next(failed, None)) is not None:
             return evolve(self, failure=failure)
         total = sum(run.place for run in runs)
         try:
-            keys = self.keys
             with keys.known() as key:
                 if total > keys.stage.max_size:
                     keys.stage.refuse()

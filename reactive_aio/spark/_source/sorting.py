@@ -15,10 +15,10 @@ from pyspark import RDD, StorageLevel
 
 from ..._fusion import Placed, Stage
 from .._results.task import ResultsTask
-from .._task.pickling import dumps_by_value, of_user
+from .._task.pickling import dumps_for_jobs, of_user
 from .._task.worker import RegionTask
 from .insight import details
-from .ranges import Ranges, merged, sample
+from .ranges import Keys, Ranges, merged, sample
 from .source import FromSpark
 
 if TYPE_CHECKING:
@@ -71,8 +71,10 @@ class SparkSorted(FromSpark):
         runs: RDD[Any] = RDD(whole.java_rdd(work), self.context)
         runs.persist(StorageLevel.DISK_ONLY)
         try:
-            ranges = Ranges(of_user(dumps_by_value, (sort.operator, self.values)), str(sort), lifeline=lifeline)
-            ranges = ranges.by(runs.mapPartitions(sample).collect(), runs.getNumPartitions())
+            stage: Any = sort.operator
+            ranges = Ranges(of_user(dumps_for_jobs, (stage, self.values)), str(sort), lifeline=lifeline)
+            samples: list[bytes] = runs.mapPartitions(sample).collect()
+            ranges = ranges.by(samples, runs.getNumPartitions(), Keys(stage, self.values))
             pieces: Any = runs.mapPartitionsWithIndex(ranges.cut).partitionBy(len(ranges.starts) + 1, int)
             pieces._jrdd.isEmpty()  # so that they are shuffled while the partitions are kept
         finally:

@@ -27,7 +27,7 @@ from .._job.calls import is_connect
 from .._job.computation import Computation
 from .._task.batches import reading_of
 from .._task.packing import ToShuffle
-from .._task.pickling import dumps_by_value, of_user
+from .._task.pickling import dumps_for_jobs, of_user
 from .._task.rows import WIDE, Reading
 from .._task.slices import suit
 from . import unweighed
@@ -190,7 +190,7 @@ class FromSpark(Pushed[Any]):
     def _pickled(self) -> bytes:
         for stage in self.stages:
             check_portable(stage, stage)
-        return dumps_by_value((self.stages, self.values))
+        return dumps_for_jobs((self.stages, self.values))
 
     def computation(self, task: RegionTask) -> Computation:
         """Return what the job of a subscription computes."""
@@ -242,9 +242,17 @@ def from_spark(
     ordered: bool,
     wire: str | None,
     context: Iterable[ContextVar[Any]] = (),
+    output_mode: str = "append",
+    trigger: Any = None,
 ) -> FromSpark:
-    """Check the arguments of ``Flow.from_spark``."""
+    """Check the arguments of ``Flow.from_spark`` for data of a batch."""
     made = _made(data, as_, prefetch, ordered, wire)
+    for argument, value, unset in (("output_mode", output_mode, "append"), ("trigger", trigger, None)):
+        if value != unset:
+            raise TypeError(
+                f"from_spark({argument}={value!r}) takes a streaming DataFrame, made with spark.readStream, not a {type(data).__name__} "
+                "of a batch. Leave the argument out"
+            )
     return evolve(made, variables=check_importable("from_spark", variables("from_spark", context)))
 
 

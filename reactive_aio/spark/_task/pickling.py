@@ -6,7 +6,7 @@ PySpark's cloudpickle does it by value. A class that comes back is recognized an
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 
 from pyspark import cloudpickle as _untyped
 
@@ -49,3 +49,43 @@ def dumps_by_value(value: object) -> bytes:
     """Pickle a value, and by value what it refers to and can't be imported."""
     data: bytes = _cloudpickle.dumps(value)
     return data
+
+
+class WithBroadcasts(bytes):
+    """Pickled work of the user, with the broadcast variables that it refers to.
+
+    Spark passes to a task the variables that are pickled with its function. They go along here as objects, so that each
+    function with this work has them, and not only the first one.
+    """
+
+    shared: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, data: bytes, shared: tuple[Any, ...]) -> Self:
+        """Add variables to a pickle."""
+        made = cls(data)
+        made.shared = shared
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).of, (bytes(self), self.shared)
+
+
+def dumps_for_jobs(value: object) -> bytes:
+    """Pickle by value, on the driver, what any number of jobs of this thread are to have."""
+    from pyspark import SparkContext
+
+    context = SparkContext._active_spark_context  # pyright: ignore[reportPrivateUsage] - where pickled variables register
+    if context is None:  # a session of Spark Connect, which has no broadcast variables
+        return dumps_by_value(value)
+    known = context._pickled_broadcast_vars  # pyright: ignore[reportPrivateUsage] - of this thread
+    others = tuple(known)
+    known.clear()
+    try:
+        data = dumps_by_value(value)
+        found = tuple(known)
+    finally:
+        known.clear()
+        for each in others:
+            known.add(each)
+    return WithBroadcasts.of(data, found) if found else data

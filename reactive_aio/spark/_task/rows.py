@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, get_origin
 
 import attrs
 from attrs import evolve, frozen
@@ -18,6 +18,7 @@ from ..._core.guard import FAILURES
 from ..._core.notes import add_note
 from .fitting import check_fit, check_names, check_types
 from .values import says_more, spark_rows, values_of
+from .zones import in_zone
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructField, StructType
@@ -47,15 +48,18 @@ class Reading:
     declared: tuple[DataType | None, ...] | None = None
     """The types of those columns whose Arrow type does not say all."""
 
+    zone: str | None = None
+    """The zone by whose clock times are read, or None for the one that batches name."""
+
     def unpacked(self, batch: Any) -> Any:
         """Return a batch with the columns that rows have."""
-        if not self.packed:
-            return batch
-        import pyarrow as pa
+        if self.packed:
+            import pyarrow as pa
 
-        arrow: Any = pa
-        column = batch.column(0)
-        return arrow.RecordBatch.from_arrays(column.flatten(), [each.name for each in column.type])
+            arrow: Any = pa
+            column = batch.column(0)
+            batch = arrow.RecordBatch.from_arrays(column.flatten(), [each.name for each in column.type])
+        return batch if self.zone is None else in_zone(batch, self.zone)
 
     def elements(self, batch: Any) -> Iterator[Any]:
         """Turn a batch into elements, each on demand.
@@ -120,8 +124,7 @@ class ReadingClass(Reading):
 
 def reading(as_: type[Any], schema: StructType, call: str = "from_spark") -> Reading:
     """Check ``as_`` of a call, and that the columns that are read have values in Python."""
-    if as_ not in (Row, tuple, dict) and not attrs.has(as_):
-        raise TypeError(f"{call}(as_={as_!r}): as_ must be Row, tuple, dict or an attrs class")
+    check_kind(as_, call)
     if as_ is dict:
         check_names(as_, schema, call)
     if as_ in (Row, tuple, dict):
@@ -132,6 +135,18 @@ def reading(as_: type[Any], schema: StructType, call: str = "from_spark") -> Rea
     fields = [schema[name] for name in made.columns or ()]
     check_types(fields, call)
     return evolve(made, declared=_declared(fields))
+
+
+def check_kind(as_: Any, call: str) -> None:
+    """Raise unless rows can become elements of this kind."""
+    given: object = as_  # its type, which the test below narrows
+    if as_ in (Row, tuple, dict):
+        return
+    known = attrs.has(as_) if isinstance(as_, type) or get_origin(as_) is not None else False
+    if not known:
+        own: Any = type(given)
+        hint = f", such as {own.__name__} itself and not an object of it" if attrs.has(own) else ""
+        raise TypeError(f"{call}(as_={as_!r}): as_ must be Row, tuple, dict or an attrs class{hint}")
 
 
 def _declared(fields: list[StructField]) -> tuple[DataType | None, ...] | None:

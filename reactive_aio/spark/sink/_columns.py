@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import is_dataclass
 from datetime import date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
+from functools import lru_cache
 from math import isinf
 from operator import attrgetter, itemgetter
 from typing import Any, Final
@@ -100,7 +102,7 @@ class Columns:
         return pa.table(arrays, schema=self.schema)
 
     def _rows(self, items: Sequence[Any], first: int) -> Iterable[tuple[Any, ...]]:
-        names = self.struct.names
+        names = tuple(self.struct.names)
         kinds = set(map(type, items))
         if self.kind is None:
             rows = _alike(items, kinds, names)
@@ -170,7 +172,7 @@ def converter(wanted: DataType, zone: tzinfo) -> Callable[[Any], Any] | None:
         )
         return lambda value: [(key(k), item(v)) for k, v in value.items()]
     if isinstance(wanted, StructType):
-        names = wanted.names
+        names = tuple(wanted.names)
         parts = [_inside(each.dataType, zone, each.nullable) for each in wanted.fields]
         return lambda value: {
             name: part(each) for name, part, each in zip(names, parts, _row(value, names, None), strict=True)
@@ -214,21 +216,46 @@ def _inside(wanted: DataType, zone: tzinfo, nullable: bool) -> Callable[[Any], A
     return checked
 
 
-def _alike(items: Sequence[Any], kinds: set[type], names: Sequence[str]) -> Iterable[tuple[Any, ...]] | None:
+Names = tuple[str, ...]
+
+
+def _alike(items: Sequence[Any], kinds: set[type], names: Names) -> Iterable[tuple[Any, ...]] | None:
     """Return the values of elements of one kind, without a look at each. None if each has to be looked at."""
     if kinds == {tuple}:
         return items if set(map(len, items)) == {len(names)} else None
-    if kinds == {dict} and len(names) > 1:
+    if len(kinds) == 1 and len(names) > 1:
+        kind: Any = next(iter(kinds))
+        take = itemgetter(*names) if kind is dict else by_name(kind, names)
         try:
-            return list(map(itemgetter(*names), items))
-        except KeyError:  # who looks at each can tell which
+            return None if take is None else list(map(take, items))
+        except (KeyError, AttributeError):  # who looks at each can tell which
             return None
     return zip(items, strict=True) if len(names) == 1 and kinds <= PLAIN else None
 
 
-def _row(item: Any, names: Sequence[str], index: int | None) -> tuple[Any, ...]:
+@lru_cache(maxsize=256)
+def by_name(kind: Any, names: Names) -> Callable[[Any], tuple[Any, ...]] | None:
+    """Return what takes the values of an object by the names of the columns; None for a class that has no such names.
+
+    A NamedTuple has them if its fields are the columns, in any order. Of other ones the places count, as of any tuple.
+    """
+    fields: Any = getattr(kind, "_fields", ())
+    if issubclass(kind, tuple):
+        if sorted(map(str, fields)) != sorted(names):
+            return None
+        places = [fields.index(name) for name in names]
+        return itemgetter(*places) if len(names) > 1 else lambda item: (item[0],)
+    if issubclass(kind, (Mapping, list)) or not (hasattr(kind, "__attrs_attrs__") or is_dataclass(kind)):
+        return None
+    if len(names) > 1 and all(map(str.isidentifier, names)):  # to attrgetter a dot leads into an attribute
+        return attrgetter(*names)
+    return lambda item: tuple([getattr(item, name) for name in names])
+
+
+def _row(item: object, names: Names, index: int | None) -> tuple[Any, ...]:
     """Return the values of an element by column. Without an index it is a part of an element."""
     given: Any = item  # isinstance narrows the other to one of unknown parts
+    kind: Any = type(item)
     missing: str | None = None
     if isinstance(item, Mapping) or (isinstance(item, Row) and hasattr(item, "__fields__")):
         present: Any = given.asDict() if isinstance(item, Row) else given
@@ -236,16 +263,16 @@ def _row(item: Any, names: Sequence[str], index: int | None) -> tuple[Any, ...]:
             return tuple([present[name] for name in names])
         except KeyError as error:
             missing = str(error.args[0])
+    elif (take := by_name(kind, names)) is not None:
+        try:
+            return take(given)
+        except AttributeError:
+            missing = next((name for name in names if not hasattr(given, name)), None)
     elif isinstance(item, (tuple, list)):
         values: tuple[Any, ...] = tuple(given)
         if len(values) == len(names):
             return values
         missing = names[len(values)] if len(values) < len(names) else None
-    elif hasattr(given, "__attrs_attrs__"):
-        try:
-            return tuple([getattr(given, name) for name in names])
-        except AttributeError:
-            missing = next(name for name in names if not hasattr(given, name))
     elif len(names) == 1:
         return (given,)
     if index is None:

@@ -104,13 +104,19 @@ def _parsed(method: str, text: str) -> StructType:
     return struct
 
 
-def _of_class(method: str, kind: type[Any]) -> StructType:
-    hints = get_type_hints(kind)
+def _of_class(method: str, kind: type[Any], around: tuple[type[Any], ...] = ()) -> StructType:
+    """Return the columns of a class, which is inside of those ``around``."""
+    if kind in around:
+        raise TypeError(
+            f"an object of {kind.__name__} may contain another one, and no column type is that deep. Pass a StructType"
+        )
+    around = (*around, kind)
+    hints = _hints(method, kind)
     columns: list[StructField] = []
     for each in attrs.fields(kind):
         hint, nullable = _optional(hints.get(each.name, each.type))
         try:
-            columns.append(StructField(each.name, _of_hint(method, hint), nullable))
+            columns.append(StructField(each.name, _of_hint(method, hint, around), nullable))
         except TypeError as error:
             raise TypeError(f"{method}(schema={kind.__name__}), field {each.name}: {error}") from None
     return StructType(columns)
@@ -125,18 +131,28 @@ def _optional(hint: Any) -> tuple[Any, bool]:
     return hint, False
 
 
-def _of_hint(method: str, hint: Any) -> DataType:
+def _hints(method: str, kind: type[Any]) -> dict[str, Any]:
+    try:
+        return get_type_hints(kind)
+    except NameError as error:
+        raise TypeError(
+            f"{method}(schema={kind.__name__}): the annotations of the class can't be read: {error}. Define what they name at the top of "
+            "the module, or pass a StructType"
+        ) from error
+
+
+def _of_hint(method: str, hint: Any, around: tuple[type[Any], ...]) -> DataType:
     if hint in PLAIN:
         return PLAIN[hint]
     if isinstance(hint, type) and attrs.has(hint):
-        return _of_class(method, hint)
+        return _of_class(method, hint, around)
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is list or (origin is tuple and arguments[1:] == (...,)):
         item, nullable = _optional(arguments[0])
-        return ArrayType(_of_hint(method, item), nullable)
+        return ArrayType(_of_hint(method, item, around), nullable)
     if origin is dict:
         value, nullable = _optional(arguments[1])
-        return MapType(_of_hint(method, arguments[0]), _of_hint(method, value), nullable)
+        return MapType(_of_hint(method, arguments[0], around), _of_hint(method, value, around), nullable)
     raise TypeError(
         f"{hint!r} has no column type. Use {', '.join(each.__name__ for each in PLAIN)}, list[...], "
         "tuple[..., ...], dict[..., ...], an attrs class, or any of these with | None. For other types pass a StructType"

@@ -78,6 +78,9 @@ def _some_run() -> str:
 
 
 def _check_run(writer: BatchWriter, _: object, run: str) -> None:
+    given: Any = run
+    if not isinstance(given, str):
+        raise TypeError(f"{type(writer).__name__}(run={run!r}): a run name is a text, not {type(given).__name__}")
     if not PLAIN.fullmatch(run):
         raise ValueError(
             f"{type(writer).__name__}(run={run!r}): a run name has letters and digits, and _, . or - between them"

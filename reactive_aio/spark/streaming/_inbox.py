@@ -14,7 +14,6 @@ from math import inf
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
 
-import attrs
 from attrs import define, field
 from pyspark.sql import Row
 from pyspark.sql.types import StructType
@@ -24,7 +23,7 @@ from ..._remote.frames import FAILED, STOP, Frame
 from ..._remote.handshake import Guard
 from ...errors import SparkJobError
 from .._job.asking import asking
-from .._task.rows import reading
+from .._task.rows import check_kind, reading
 from ._arrival import Arrival, Writing, WrittenBatch
 from ._block import Block
 from ._hearing import hearing
@@ -103,8 +102,7 @@ def inbox(
         raise ValueError(f"inbox(port={port}): port is a TCP port, or 0 for any free one")
     if not patience > 0:
         raise ValueError(f"inbox(patience={patience}): patience must be a number of seconds above 0")
-    if as_ not in (Row, tuple, dict) and not attrs.has(as_):
-        raise TypeError(f"inbox(as_={as_!r}): as_ must be Row, tuple, dict or an attrs class")
+    check_kind(as_, "inbox")
 
     async def opened() -> Inbox[Any]:
         own: Inbox[Any] = Inbox(as_, prefetch, host, port, patience)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from pyspark.errors import PySparkException
 
 from reactive_aio._remote import failures
 from reactive_aio.spark._task.sealing import MARK, MOST, own_secret, sealed, unsealed
+from reactive_aio.spark.sink import Files
 from tests.spark.tally import Tally
 
 pytestmark = pytest.mark.spark
@@ -151,6 +154,74 @@ def test_it_is_what_the_flow_fails_with_without_a_frame(spark: Any, kind: type[B
 
     assert (type(expected), expected.args) == (type(error), error.args)
     assert expected.__notes__[0] == error.__notes__[0]
+
+
+@dataclass(frozen=True)
+class FrozenError(Exception):
+    """Lets no attribute be set."""
+
+    number: int
+
+
+def frozen(n: int) -> None:
+    raise FrozenError(n)
+
+
+def not_text(_: int) -> None:
+    raise ValueError("a name: \udc80")
+
+
+def noted(_: int) -> None:
+    error = ValueError("no four")
+    error.add_note("of the file \udc80")
+    raise error
+
+
+def led(_: int) -> None:
+    raise ValueError("no four") from OSError("\udc80")
+
+
+HARD_TO_SHOW: dict[str, Callable[[int], None]] = {each.__name__: each for each in (frozen, not_text, noted, led)}
+WAYS: dict[str, Callable[[Flow[int]], Any]] = {
+    "to_frame": lambda flow: Flow.from_spark(flow.to_frame("n long")),
+    "to_frame, results": lambda flow: Flow.from_spark(flow.to_frame("n long"), wire="results"),
+    "to_rdd": lambda flow: Flow.from_spark(flow.to_rdd()),
+    "to_frame by key": lambda flow: Flow.from_spark(
+        flow.group_by_key(lambda n: n % 2).count().to_frame("key long, count long")
+    ),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", HARD_TO_SHOW)
+def test_one_that_spark_can_not_show_is_read_again_as_it_was_raised(spark: Any, name: str, way: str) -> None:
+    flow = numbers(spark, HARD_TO_SHOW[name])
+    expected, error = failed_with(flow), failed_with(WAYS[way](flow))
+
+    assert (type(expected), expected.args) == (type(error), error.args)
+    assert expected.__notes__[:-1] == error.__notes__[:-1]
+    assert f"in {name}" in error.__notes__[-1]
+    assert type(expected.__cause__) is type(error.__cause__) or is_of_spark(error.__cause__)
+
+
+@pytest.mark.parametrize("name", HARD_TO_SHOW)
+async def test_the_same_arrives_where_tasks_write(spark: Any, tmp_path: Path, name: str) -> None:
+    expected: Any = numbers(spark, HARD_TO_SHOW[name])
+    with pytest.raises(BaseException) as direct:  # noqa: PT011 - it is compared
+        await expected.to_list()
+    with pytest.raises(SparkJobError) as failed:
+        await expected.to_spark(Files(spark, tmp_path), "n long", size=None)
+
+    assert f"{type(direct.value).__name__}: " in str(failed.value)
+    assert direct.value.__notes__[0] in failed.value.__notes__
+
+
+def test_spark_shows_type_text_and_notes_of_one_whose_text_has_no_bytes(spark: Any) -> None:
+    with pytest.raises(PySparkException) as failed:
+        numbers(spark, not_text).to_frame("n long").collect()
+
+    assert "ValueError: a name: \\udc80" in str(failed.value)
+    assert "in map(work), chained at" in str(failed.value)
 
 
 def large(_: int) -> None:

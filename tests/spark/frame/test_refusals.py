@@ -6,9 +6,11 @@ import sys
 import threading
 from collections.abc import Callable
 from operator import add
+from pathlib import Path
 from typing import Any
 
 import attrs
+import pyarrow as pa
 import pytest
 
 from reactive_aio import Flow, KeyedFlow, SparkJobError, UnsupportedOnSparkError, schedulers
@@ -142,7 +144,6 @@ NOT_THE_SAME_TO_SPARK: dict[str, Callable[[Any], AnyFlow]] = {
     "behind a function": lambda spark: unordered(spark.range(3)).map(len).distinct(),
     "dicts": lambda spark: unordered(spark.range(3), dict).distinct(),
     "several flows": lambda spark: unordered(spark.range(3)).concat(unordered(spark.range(3))).distinct(),
-    "in one of several flows": lambda spark: unordered(spark.range(3)).concat(unordered(spark.range(3)).take(2)),
     "an order": lambda spark: unordered(spark.range(3)).sort_by(),
     "numbers": lambda spark: unordered(spark.range(3)).index(),
 }
@@ -162,7 +163,34 @@ def test_what_spark_does_in_the_middle_of_functions_is_refused(spark: Any) -> No
 
 
 def test_an_rdd_has_no_lazy_limit(spark: Any) -> None:
-    assert "can't be run by to_rdd()" in refusal(unordered(spark.range(9)).map(len).take(3), "to_rdd")
+    said = refusal(unordered(spark.range(9)).map(len).take(3), "to_rdd")
+
+    assert "can't be run by to_rdd(): Spark runs it itself, on a frame, and an RDD has no such method" in said
+    assert "or read with" not in said
+
+
+def test_what_spark_does_with_one_flow_of_several_is_refused_for_that_reason(spark: Any) -> None:
+    said = refusal(unordered(spark.range(3)).concat(unordered(spark.range(3)).take(2)))
+
+    assert said.startswith("take(2), chained at")
+    assert "this flow is only one part of concat(" in said
+    assert "union()" in said
+    assert "or read with" not in said
+
+
+def test_the_rows_of_batches_are_not_the_elements(spark: Any) -> None:
+    said = refusal(unordered(spark.range(3), pa.RecordBatch).take(2))
+
+    assert "can't be run by to_frame(): the elements are batches, and Spark counts rows" in said
+
+
+def test_a_stream_is_refused_with_the_frames_of_its_micro_batches(spark: Any, tmp_path: Path) -> None:
+    stream = spark.readStream.format("rate").load()
+    said = refusal(Flow.from_spark(stream, checkpoint=tmp_path))
+
+    assert "can't be run by to_frame(): its elements are micro-batches" in said
+    assert "Flow.from_spark(batch.frame).to_frame(...)" in said
+    assert "Begin the flow" not in said
 
 
 def test_a_flow_that_is_not_on_spark_is_refused(spark: Any) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 import attrs
@@ -14,6 +15,7 @@ pytest.importorskip("pyspark")
 
 from pyspark.sql import Row
 from pyspark.sql.types import (
+    ArrayType,
     FloatType,
     IntegerType,
     LongType,
@@ -56,15 +58,80 @@ def columns(schema: Any, zone: str = "UTC") -> Columns:
     return Columns(struct_of("to_spark", schema), schema if isinstance(schema, type) else None, ZoneInfo(zone))
 
 
+class Turned(NamedTuple):
+    name: str
+    id: int
+
+
+class Named(NamedTuple):
+    number: int
+    text: str
+
+
+class Alone(NamedTuple):
+    id: int
+
+
+@dataclass
+class Data:
+    name: str
+    id: int
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    name: str
+    id: int
+
+
 TWO = StructType([StructField("id", LongType(), False), StructField("name", StringType())])
 HERE = dt.datetime(2024, 7, 1, 12)
 
 
 @pytest.mark.parametrize(
-    "item", [(1, "a"), [1, "a"], {"name": "a", "id": 1, "more": 2}, Row(name="a", id=1), Visit(1, "a", HERE)]
+    "item",
+    [
+        (1, "a"),
+        [1, "a"],
+        {"name": "a", "id": 1, "more": 2},
+        Row(name="a", id=1),
+        Visit(1, "a", HERE),
+        Turned("a", 1),
+        Named(1, "a"),
+        Data("a", 1),
+        Slots("a", 1),
+    ],
+    ids=lambda item: type(item).__name__,
 )
-def test_a_row_is_a_sequence_or_has_the_fields_by_name(item: Any) -> None:
-    assert [{"id": 1, "name": "a"}] == columns(TWO).table([item], 0).to_pylist()
+@pytest.mark.parametrize("beside", [[], [(2, "b")]], ids=["alike", "mixed"])
+def test_a_row_is_a_sequence_or_has_the_fields_by_name(item: Any, beside: list[Any]) -> None:
+    assert {"id": 1, "name": "a"} == columns(TWO).table([item, *beside], 0).to_pylist()[0]
+
+
+@pytest.mark.parametrize("item", [Turned("a", 1), Data("a", 1), Slots("a", 1), Named(1, "a")])
+def test_a_struct_inside_takes_its_fields_in_the_same_way(item: Any) -> None:
+    schema = StructType([StructField("n", LongType()), StructField("one", TWO), StructField("some", ArrayType(TWO))])
+
+    (made,) = columns(schema).table([(7, item, [item])], 0).to_pylist()
+
+    assert {"n": 7, "one": {"id": 1, "name": "a"}, "some": [{"id": 1, "name": "a"}]} == made
+
+
+@pytest.mark.parametrize("kind", [Visit, Data])
+def test_an_object_that_lacks_a_field_is_told(kind: Any) -> None:
+    item = Data("a", 1) if kind is Data else Visit(1, "a", HERE)
+    schema = StructType([StructField("id", LongType()), StructField("other", LongType())])
+
+    with pytest.raises(SchemaMismatchError, match=r"element #0, field other: .* it has no other"):
+        columns(schema).table([item], 0)
+
+
+@pytest.mark.parametrize("item", [Slots("a", 1), Alone(1), Visit(1, "a", HERE), (1,)])
+def test_one_column_is_a_row_of_one_field(item: Any) -> None:
+    one = StructType([StructField("id", LongType())])
+
+    assert [{"id": 1}] == columns(one).table([item], 0).to_pylist()
 
 
 def test_the_value_itself_is_a_row_of_one_column() -> None:

@@ -103,3 +103,47 @@ def test_columns_of_one_name_are_refused(spark: Any) -> None:
 def test_an_array_of_nothing_that_must_not_be_null_is_refused_by_its_name(spark: Any) -> None:
     with pytest.raises(TypeError, match=r"to_frame\(schema=\.\.\.\), column none: A null type field"):
         struct_of("to_frame", StructType().add("none", ArrayType(NullType(), containsNull=False)))
+
+
+@attrs.frozen
+class Node:
+    id: int
+    next: Node | None = None
+
+
+@attrs.frozen
+class Tree:
+    name: str
+    children: list[Tree]
+
+
+@attrs.frozen
+class Holder:
+    tree: dict[str, Tree]
+
+
+@pytest.mark.parametrize(("kind", "named"), [(Node, "Node"), (Tree, "Tree"), (Holder, "Tree")])
+def test_a_class_that_contains_itself_is_refused_by_its_name(kind: Any, named: str) -> None:
+    with pytest.raises(
+        TypeError, match=rf"schema={kind.__name__}\), field .*an object of {named} may contain another one"
+    ):
+        check_schema("to_frame", kind)
+
+
+@attrs.frozen
+class Two:
+    left: Place
+    right: Place
+
+
+def test_a_class_may_be_in_several_fields() -> None:
+    assert ["left", "right"] == struct_of("to_frame", Two).names
+
+
+def test_annotations_that_can_not_be_read_are_told() -> None:
+    @attrs.frozen
+    class Hidden:
+        next: Missing  # type: ignore[name-defined]  # noqa: F821 - it is the case
+
+    with pytest.raises(TypeError, match=r"schema=Hidden\): the annotations of the class can't be read: .*Missing"):
+        check_schema("to_frame", Hidden)

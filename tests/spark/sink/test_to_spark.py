@@ -206,6 +206,12 @@ def test_a_run_is_named_by_what_a_path_may_hold(spark: Any, run: str) -> None:
         Files(spark, "out", run=run)
 
 
+@pytest.mark.parametrize("writer", [Files, Table])
+def test_a_run_that_is_no_text_is_refused_by_its_name(spark: Any, writer: Any) -> None:
+    with pytest.raises(TypeError, match=rf"{writer.__name__}\(run=7\): a run name is a text, not int"):
+        writer(spark, "out", run=7)
+
+
 # -- failures, and doing it again
 
 

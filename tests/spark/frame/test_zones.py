@@ -1,0 +1,90 @@
+"""A frame of a flow has the instants that were read, though the session's zone changes after it was made."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from reactive_aio import Flow
+
+pytest.importorskip("pyspark")
+
+from pyspark.sql import functions
+
+from reactive_aio.spark._task.zones import in_zone
+
+pytestmark = pytest.mark.spark
+
+ZONE = "spark.sql.session.timeZone"
+SECONDS = [1_700_000_000, 1_729_989_000, 1_729_992_600]
+"""The last two are the hour that Berlin's clocks show twice."""
+
+
+@pytest.fixture
+def in_berlin(spark: Any) -> Iterator[None]:
+    before = spark.conf.get(ZONE)
+    spark.conf.set(ZONE, "Europe/Berlin")
+    yield
+    spark.conf.set(ZONE, before)
+
+
+def itself(row: Any) -> Any:
+    return row
+
+
+def times(spark: Any) -> Any:
+    frame = spark.createDataFrame([(each,) for each in SECONDS], "s long").coalesce(1)
+    return frame.select(functions.timestamp_seconds("s").alias("t"))
+
+
+def nested(spark: Any) -> Any:
+    return times(spark).select(
+        functions.array(functions.struct(functions.create_map(functions.lit("k"), "t").alias("m"))).alias("t")
+    )
+
+
+def of_nested(frame: Any) -> Any:
+    return frame.select(frame.t[0]["m"]["k"].alias("t"))
+
+
+FLOWS: dict[str, Callable[[Any], Any]] = {
+    "times": lambda spark: Flow.from_spark(times(spark), as_=tuple).map(itself).to_frame("t timestamp"),
+    "nested": lambda spark: of_nested(
+        Flow.from_spark(nested(spark), as_=tuple).map(itself).to_frame("t array<struct<m: map<string, timestamp>>>")
+    ),
+    "by key": lambda spark: (
+        (Flow.from_spark(times(spark), as_=tuple).group_by_key(lambda row: row[0].day).map(itself).pairs())
+        .map(lambda pair: pair[1])
+        .to_frame("t timestamp")
+    ),
+    "batches": lambda spark: Flow.from_spark(times(spark), as_=pa.RecordBatch).map(itself).to_frame("t timestamp"),
+}
+
+
+@pytest.mark.usefixtures("in_berlin")
+@pytest.mark.parametrize("name", FLOWS)
+def test_a_frame_has_the_same_instants_in_another_zone(spark: Any, name: str) -> None:
+    frame = FLOWS[name](spark)
+    spark.conf.set(ZONE, "Asia/Tokyo")
+
+    found = [row.s for row in frame.select(functions.unix_seconds("t").alias("s")).collect()]
+
+    assert sorted(found) == SECONDS
+
+
+@pytest.mark.usefixtures("in_berlin")
+def test_an_rdd_has_the_clock_of_the_zone_in_which_it_was_made(spark: Any) -> None:
+    rdd = Flow.from_spark(times(spark), as_=tuple).map(itself).to_rdd()
+    spark.conf.set(ZONE, "Asia/Tokyo")
+
+    assert dt.datetime(2023, 11, 14, 23, 13, 20) == rdd.first()[0]
+
+
+def test_what_has_no_zone_is_left_as_it_is() -> None:
+    batch: Any = pa.RecordBatch.from_pydict({"n": [1], "t": [dt.datetime(2024, 1, 1)]})
+
+    assert batch is in_zone(batch, "Asia/Tokyo")
