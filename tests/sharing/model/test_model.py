@@ -64,7 +64,7 @@ def tried(bounds: Bounds, monkeypatch: pytest.MonkeyPatch) -> set[object]:
 
     def run(choices: Choices, known: set[object]) -> None:
         world = World(bounds, choices)
-        monkeypatch.setattr(connect, "connect", world.connect)
+        monkeypatch.setattr(connect, "connected", world.connect)
         try:
             world.run(known)
         finally:

@@ -365,7 +365,7 @@ class World:
         if bounds.held:
             self.sharing.holder = Holder(self.home, self.sharing.context)  # type: ignore[arg-type]
 
-    def connect(self, _: Any, receiver: Run, *, context: Context, ended: Callable[[], None]) -> Subscription:
+    def connect(self, _: Any, receiver: Run, context: Context, ended: Callable[[], None]) -> Subscription:
         """Stand for the engine: begin with the source."""
         self.check_lock()
         check(all(each.cleaned for each in self.sources), "I4: two connections are open")
