@@ -420,7 +420,7 @@ class Ends(Calling[T_co]):
             return run_in_loop(flow, flow.to_list)
         check_function("run_sync", end)
 
-        def begun() -> Awaitable[R]:
+        def begun() -> Awaitable[Any]:
             given = end(flow)
             if not isawaitable(given):  # pyright: ignore[reportUnnecessaryIsInstance] - not all callers check
                 raise TypeError(

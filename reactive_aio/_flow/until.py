@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from attrs import define, evolve, field, frozen
@@ -128,7 +129,7 @@ class WaitingUntil(Pushed[T]):
         waiting = Waiting(inlet, self.stop, self.told)
         heeding: dict[str, Any] = {"flow": waiting.heard(self.source.flow)}
         if (resume := getattr(self.source, "resume", None)) is not None:
-            heeding["resume"] = lambda last: waiting.heard(resume(last))
+            heeding["resume"] = partial(waiting.resumed, resume)
         coordinator: Coordinator = evolve(self.source, **heeding).open(inlet)
         waiting.coordinator = coordinator
         self.stop.tell(waiting)
@@ -147,6 +148,10 @@ class Waiting:
     def heard(self, flow: Any) -> Any:
         """Return a flow that heeds the stop. The coordinator may wait after its end."""
         return self.told(flow).do_finally(self.complete) if is_flow(flow) else flow
+
+    def resumed(self, resume: Callable[[Any], Any], last: Any) -> Any:
+        """Return the flow that goes on after the last element."""
+        return self.heard(resume(last))
 
     def complete(self) -> None:
         """Look whether it waits, on its event loop; to be called on any thread."""

@@ -33,6 +33,9 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
+GENERATORS: Final[tuple[type[Any], ...]] = (GeneratorType, AsyncGeneratorType)
+
+
 class Transform(Generic[T, R]):
     """The work of a stage on the elements of one subscription."""
 
@@ -174,9 +177,10 @@ def _shown(value: object, most: int) -> str:
         return f"partial({_shown(value.func, most)})"
     if callable(value):
         return str(getattr(value, "__name__", type(value).__name__))
-    if isinstance(value, (GeneratorType, AsyncGeneratorType)):
-        name = value.__name__
-        return type(value).__name__ if name.startswith("<") else f"{name}()"
+    kind = type(value)
+    if kind in GENERATORS:
+        name = str(getattr(value, "__name__", "<"))
+        return kind.__name__ if name.startswith("<") else f"{name}()"
     hidden = os.environ.get(SWITCH, "").lower() in {"0", "false", "no", "off"}
     text = "<" if hidden else redacted(repr(value))
     if text.startswith("<"):

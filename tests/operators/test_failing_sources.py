@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ class Broken:
 
 
 @asynccontextmanager
-async def client() -> AsyncIterator[Broken]:
+async def client() -> AsyncGenerator[Broken]:
     yield Broken()
 
 
