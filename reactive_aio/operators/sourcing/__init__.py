@@ -444,8 +444,8 @@ class Sourcing(Computed[T_co]):
 
         The elements of a streaming DataFrame are micro-batches (``MicroBatch``). It needs a ``checkpoint``. Spark makes
         a micro-batch when it is requested and the one before has been acknowledged, and delivers it at least once. Its
-        ``rows`` are a flow under the same rules. ``output_mode`` and ``trigger``, such as ``{"availableNow": True}``,
-        are those of ``DataStreamWriter``. The flow completes when the query does.
+        ``rows`` are a flow under the same rules, but not batches of Arrow. ``output_mode`` and ``trigger``, such as
+        ``{"availableNow": True}``, are those of ``DataStreamWriter``. The flow completes when the query does.
 
         Demand: at most ``prefetch`` elements are under way, however large a partition is. More are requested when three
         quarters have been used, so a slow subscriber slows the cluster. With ``ordered=True`` up to three partitions
