@@ -57,8 +57,8 @@ class Coordinator(Drain):
 
     @property
     def waits(self) -> bool:
-        """Whether no source is read now, and none is to follow at once: it waits for time, or for an answer."""
-        return self._inner is None and self._next is None
+        """Whether it waits for time, or for an answer, before it reads a source."""
+        return False
 
     def advance(self, flow: FlowLike) -> None:
         """Subscribe to ``flow`` next."""

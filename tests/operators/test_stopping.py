@@ -500,3 +500,22 @@ def test_no_attempt_begins_after_a_stop() -> None:
 
     run_virtual(main())
     assert len(attempts) == 1
+
+
+@pytest.mark.parametrize("given_up", [lambda flow: flow.retry_if(lambda *_: False), lambda flow: flow.retry(0)])
+def test_a_failure_after_a_stop_that_is_not_tried_again_is_raised(given_up: Callable[[AnyFlow], AnyFlow]) -> None:
+    async def main() -> None:
+        stop = asyncio.Event()
+
+        async def fail_late(n: int) -> int:
+            await asyncio.sleep(5)
+            if n:
+                raise ConnectionError("down")
+            return n
+
+        asyncio.get_running_loop().call_later(1, stop.set)
+        flow = given_up(Flow.of(0, 0, 0, 1).map_async(fail_late)).publish_on(schedulers.current(), prefetch=8)
+        await flow.for_each(lambda _: asyncio.sleep(3), stop=stop)
+
+    with pytest.raises(ConnectionError, match="down"):
+        run_virtual(main())

@@ -37,6 +37,11 @@ class Asking(Coordinator):
         self._task = self.inlet.start(answer)
         self._task.add_done_callback(partial(self._decided, about), context=self.inlet.context)
 
+    @property
+    def waits(self) -> bool:
+        """Whether the function is at work."""
+        return self._task is not None
+
     def cancel(self) -> None:
         """Cancel the task as well. It gets the time to clean up."""
         super().cancel()

@@ -19,6 +19,11 @@ class Waiting(Coordinator):
     def __attrs_post_init__(self) -> None:
         self.timer = Timer(self.inlet, self.on_time)
 
+    @property
+    def waits(self) -> bool:
+        """Whether the timer is set."""
+        return self.timer.running
+
     @abstractmethod
     def on_time(self) -> None:
         """Act when the timer has expired."""
