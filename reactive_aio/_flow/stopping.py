@@ -187,7 +187,8 @@ def _wake(future: asyncio.Future[None]) -> None:
 def told(flow: FlowLike, stop: Stop, *, read: bool = True) -> Flow[Any]:
     """Return a flow whose sources emit nothing more once a stop is requested.
 
-    A flow that is ``read`` by a combinator ends at once, since the combinator may not ask it for another element. The results of another engine are not taken apart. There the flow ends with the elements that have arrived, and the
+    A flow that is ``read`` by a combinator ends at once, since the combinator may not ask it for another element. The
+    results of another engine are not taken apart. There the flow ends with the elements that have arrived, and the
     operators that follow on a loop finish those.
     """
     from .flow import Flow

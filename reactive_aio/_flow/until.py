@@ -126,18 +126,18 @@ class WaitingUntil(Pushed[T]):
 
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Begin. A stop completes it if it waits. Else the flow that it reads ends first."""
-        waiting = Waiting(inlet, self.stop, self.told)
-        heeding: dict[str, Any] = {"flow": waiting.heard(self.source.flow)}
+        waits = WaitCanceller(inlet, self.stop, self.told)
+        heeding: dict[str, Any] = {"flow": waits.heard(self.source.flow)}
         if (resume := getattr(self.source, "resume", None)) is not None:
-            heeding["resume"] = partial(waiting.resumed, resume)
+            heeding["resume"] = partial(waits.resumed, resume)
         coordinator: Coordinator = evolve(self.source, **heeding).open(inlet)
-        waiting.coordinator = coordinator
-        self.stop.tell(waiting)
+        waits.coordinator = coordinator
+        self.stop.tell(waits)
         return coordinator
 
 
 @define(eq=False)
-class Waiting:
+class WaitCanceller:
     """Completes a coordinator that waits when a stop has been requested (a Completable)."""
 
     inlet: Inlet[Any]

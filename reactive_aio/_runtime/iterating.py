@@ -36,7 +36,7 @@ ELSEWHERE: Final = (
     "an iterator is read on another event loop than the one that subscribed. Subscribe on the loop that reads, "
     "or share the flow: each subscriber of flow.share() may be on a loop of its own"
 )
-"""The error of an iterator that is read on a foreign loop, or on none."""
+"""The error of an iterator that is read on another event loop."""
 
 
 _level: ContextVar[int] = ContextVar("reactive_aio.level", default=0)

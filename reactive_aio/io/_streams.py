@@ -77,7 +77,8 @@ class _Receiving:
 
 
 def _received(stream: object, receive: Callable[[], Awaitable[Any]]) -> Flow[Any]:
-    return polled("from_stream", stream, lambda: nullcontext(_Receiving(receive)))
+    # Not the stream itself, whose repr may hold all that it has buffered.
+    return polled("from_stream", type(stream), lambda: nullcontext(_Receiving(receive)))
 
 
 @overload

@@ -44,9 +44,9 @@ class LeakCheck:
         try:
             if error is None:
                 await settle()
-        except TimeoutError as busy:
+        except TimeoutError:
             self.__exit__(None, None, None)  # says what was left, where that is the reason
-            raise busy
+            raise
         self.__exit__(kind, error, trace)
 
     def __enter__(self) -> Self:

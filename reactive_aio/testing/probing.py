@@ -40,7 +40,7 @@ class StreamProbe(Generic[T]):
         """
         if not callable(getattr(publisher, "subscribe", None)):
             raise TypeError(f"probe() takes a flow or another publisher, not {type(publisher).__name__}")
-        _check("request", request)
+        _check_demand("probe", "request", request)
         self.publisher = publisher
         self.within = within
         self._first = request
@@ -67,7 +67,7 @@ class StreamProbe(Generic[T]):
 
     async def request(self, n: int = 1) -> None:
         """Ask for ``n`` more elements. They arrive while the test awaits something."""
-        _check("n", n)
+        _check_demand("request", "n", n)
         self._listener.request(n)
 
     async def request_unbounded(self) -> None:
@@ -236,10 +236,10 @@ class StreamProbe(Generic[T]):
         ]
 
 
-def _check(name: str, n: object) -> None:
+def _check_demand(method: str, name: str, n: object) -> None:
     """Raise unless a demand is a whole number. It may break a rule, which is for the publisher to see."""
     if not isinstance(n, int):
-        raise TypeError(f"{name} is a whole number, not {type(n).__name__}")
+        raise TypeError(f"{method}({name}={n!r}): {name} is a whole number, not {type(n).__name__}")
 
 
 def _time_out(waiter: asyncio.Future[None]) -> None:

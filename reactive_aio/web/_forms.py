@@ -97,7 +97,7 @@ def form_parts(
     def begin() -> AsyncIterator[Part]:
         return parts_of(body, multipart.PushMultipartParser(boundary, max_header_count=MOST_HEADERS, **limits))
 
-    return iterated("form_parts", body, begin)
+    return iterated("form_parts", type(body), begin)
 
 
 def library() -> Any:

@@ -1,4 +1,4 @@
-"""Mistakes that a newcomer makes are told at once, with the way to do it."""
+"""A newcomer's mistake raises an error at once. The error says how to do it right."""
 
 from __future__ import annotations
 

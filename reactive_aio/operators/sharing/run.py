@@ -212,10 +212,10 @@ class Run(Broadcast):
         )
         error.__cause__ = cause
         with self.mutex:
-            concerned = home is self._home
-            connection, over = self._connection, self.left or self.log.ended
-        if not concerned:
-            return
+            if home is not self._home or (self.begun and self._connection is None):
+                return  # it has ended, or another thread has noticed
+            connection, self._connection = self._connection, None
+            over = self.left or self.log.ended
         if not over:
             self.on_error(error)
         if connection is not None:
