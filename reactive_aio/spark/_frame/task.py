@@ -22,6 +22,7 @@ from .._task.failures import pack
 from .._task.pickling import dumps_by_value
 from .._task.rows import Reading
 from .._task.sealing import own_secret, sealed
+from .._task.sparing import rare_collections
 from .._task.worker import InputFailed, InputLost, watched
 from .batches import MISPLACED, are_batches, has_batches, with_columns
 
@@ -97,7 +98,8 @@ class FrameTask:
             add_note(error, f"while the region of {where} was unpickled in a worker")
             raise self.tellable(error) from None
         try:
-            yield from Region(run, items, weighed, self.tellable).lists()
+            with rare_collections():
+                yield from Region(run, items, weighed, self.tellable).lists()
         finally:
             reset(tokens)  # the worker may be used again
 
@@ -141,6 +143,7 @@ class Region:
                 items, failure = self._next()
                 if items and failure is None:  # what comes before a failure is of no use: the task fails as a whole
                     yield items
+                del items  # before the next ones are made: the processor's caches have no room for both
         except BaseException:
             for error in close_all((self.run.close,)):
                 drop_error(error)  # nobody reads any more, or Spark has failed to read
@@ -230,8 +233,9 @@ def _batches(
                 add_note(error, MISPLACED)
             add_note(error, f"while the elements of {task.here} were converted to columns")
             raise task.tellable(error) from None
-        yield from batches
         first += len(items)
+        del items  # before the next ones are made
+        yield from batches
 
 
 def lists_of(task: FrameTask, reading: Reading, batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:

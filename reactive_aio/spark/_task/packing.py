@@ -28,7 +28,7 @@ from ...operators.windowing.keys import in_bytes
 from ...spec import UNBOUNDED
 from .shuffled import OfShuffle, Pickling, Row, looked_at
 
-HEAVY: Final = 1 << 24
+HEAVY: Final = 1 << 26
 """Bytes of the elements that a task holds before the shuffle."""
 PIECE: Final = 1 << 13
 """Bytes of the elements of one row."""

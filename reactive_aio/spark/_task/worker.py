@@ -23,7 +23,7 @@ from .connecting import Address, connect
 from .failures import pack
 from .outlet import LARGEST_CHUNK, Outlet
 from .slices import Chunk, Slices
-from .sparing import read_on
+from .sparing import rare_collections, read_on
 from .watch import Watch
 
 if TYPE_CHECKING:
@@ -86,10 +86,11 @@ class PartitionTask(ABC):
             outlet.fail(pack(error, where, lambda error: add_note(error, "while the region was unpickled in a worker")))
             return
         try:
-            if isinstance(items, Slices):
-                yield from SlicedRun(run, items, outlet, where).chunks()
-            else:
-                yield from PartitionRun(run, items, outlet, where).chunks()
+            with rare_collections():
+                if isinstance(items, Slices):
+                    yield from SlicedRun(run, items, outlet, where).chunks()
+                else:
+                    yield from PartitionRun(run, items, outlet, where).chunks()
         except InputFailed as failed:
             outlet.fail(failed.packed)
         except InputLost as lost:

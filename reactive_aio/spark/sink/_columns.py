@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import is_dataclass
 from datetime import date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
@@ -95,15 +96,21 @@ class Columns:
     def table(self, items: Sequence[Any], first: int) -> Any:
         """Return the table of elements. The first of them has the index ``first``."""
         pa = _arrow()
-        rows = self._rows(items, first)
-        arrays: list[Any] = []
-        for at, column in enumerate(zip(*rows, strict=True)):
-            arrays.append(self._array(at, list(column), first))
+        arrays = [self._array(at, column, first) for at, column in enumerate(self._columns(items, first))]
         return pa.table(arrays, schema=self.schema)
 
-    def _rows(self, items: Sequence[Any], first: int) -> Iterable[tuple[Any, ...]]:
-        names = tuple(self.struct.names)
+    def _columns(self, items: Sequence[Any], first: int) -> Sequence[Sequence[Any]]:
+        """Return the values of each column."""
         kinds = set(map(type, items))
+        if self.kind is None and kinds == {tuple}:
+            with suppress(ValueError):  # they have not all the same length
+                columns = [*zip(*items, strict=True)]
+                if len(columns) == len(self.struct.names):
+                    return columns
+        return [*zip(*self._rows(items, kinds, first), strict=True)]
+
+    def _rows(self, items: Sequence[Any], kinds: set[type], first: int) -> Iterable[tuple[Any, ...]]:
+        names = tuple(self.struct.names)
         if self.kind is None:
             rows = _alike(items, kinds, names)
             return [_row(item, names, first + at) for at, item in enumerate(items)] if rows is None else rows
@@ -115,7 +122,7 @@ class Columns:
             return [(getattr(item, names[0]),) for item in items]
         return map(attrgetter(*names), items)
 
-    def _array(self, at: int, values: list[Any], first: int) -> Any:
+    def _array(self, at: int, values: Sequence[Any], first: int) -> Any:
         try:
             return self._made(at, values)
         except Exception as error:
@@ -129,7 +136,7 @@ class Columns:
                     raise _mismatch(first + place, column.name, needed, value, text_of(own)) from cause
             raise error
 
-    def _made(self, at: int, values: list[Any]) -> Any:
+    def _made(self, at: int, values: Sequence[Any]) -> Any:
         pa = _arrow()
         column = self.struct.fields[at]
         kinds = set(map(type, values))
@@ -221,8 +228,6 @@ Names = tuple[str, ...]
 
 def _alike(items: Sequence[Any], kinds: set[type], names: Names) -> Iterable[tuple[Any, ...]] | None:
     """Return the values of elements of one kind, without a look at each. None if each has to be looked at."""
-    if kinds == {tuple}:
-        return items if set(map(len, items)) == {len(names)} else None
     if len(kinds) == 1 and len(names) > 1:
         kind: Any = next(iter(kinds))
         take = itemgetter(*names) if kind is dict else by_name(kind, names)
