@@ -14,7 +14,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from attrs import define, field, frozen
 
-from ._core import budgets
+from ._core.budgets import Stride
 from ._core.containers import new_list
 from ._flow.flow import Flow
 from ._fusion import Pace, Stage, Template, Transform, sized
@@ -23,7 +23,7 @@ from .operators._fluent import check_count, check_flow, check_function
 T = TypeVar("T")
 L = TypeVar("L")
 
-SLICE: Final = 64
+LONGEST: Final = 64
 """Elements between two looks at the clock, at most."""
 PIECE: Final = 65_536
 """The most bytes of decompressed data that are emitted at a time."""
@@ -133,7 +133,8 @@ class ByChunk(Transform[bytes, list[L]]):
 
     def paced(self, items: Iterator[bytes], pace: Pace) -> Iterator[list[L]]:
         """Go on with the current chunk, then with the next ones, until the time is up."""
-        inner, stride, then = self.inner, 1, budgets.clock()
+        inner, stride = self.inner, Stride(LONGEST)
+        stride.begin()
         while True:
             if inner is None:
                 chunk = next(items, None)
@@ -141,14 +142,10 @@ class ByChunk(Transform[bytes, list[L]]):
                     return
                 self.inner = inner = iter(self.maker.of(chunk))
             # One by one where it may fail: the elements before come first.
-            while some := [*islice(inner, stride if sized(inner) else 1)]:
+            while some := [*islice(inner, stride.length if sized(inner) else 1)]:
                 yield some
-                now = budgets.clock()
-                if pace.resumes and now >= pace.deadline:
+                if stride.is_over(pace.deadline) and pace.resumes:
                     return
-                # Many at a time only while they are quick, as the loop of a region has it.
-                stride = 1 if now - then > budgets.QUICK else min(2 * stride, SLICE)
-                then = now
             self.inner = inner = None
 
     def demand(self, n: int) -> int:

@@ -42,6 +42,31 @@ BUDGET: Final = "_reactive_aio_budget"
 """The attribute of an event loop that holds its budget."""
 
 
+@define
+class Stride:
+    """The number of elements between two looks at the clock: one at first, and twice as many while they are quick.
+
+    So a slow function, of this stage or of one behind it, never holds the event loop for many elements.
+    """
+
+    longest: int
+    length: int = field(init=False, default=1)
+    _then: float = field(init=False, default=0.0)
+    """The time of the latest look."""
+
+    def begin(self) -> int:
+        """Begin to measure. Return the number of elements to take before the first look."""
+        self._then = clock()
+        return self.length
+
+    def is_over(self, deadline: float) -> bool:
+        """Look at the clock, and choose the number of elements before the next look. Return whether the time is up."""
+        now = clock()
+        self.length = 1 if now - self._then > QUICK else min(2 * self.length, self.longest)
+        self._then = now
+        return now >= deadline
+
+
 class Taker(ABC):
     """Something that may wait for its turn."""
 

@@ -380,7 +380,9 @@ class RegionRun(Passes):
         """Return the place of the current element in the input of the region, where it is known."""
         while traceback is not None:
             names = traceback.tb_frame.f_locals
-            if names.get("pace") is self.pace and "stride" in names:
+            if (
+                names.get("pace") is self.pace and "stride" in names and "self" not in names
+            ):  # it is a generated function
                 if not self._counted:
                     index: int | None = names.get("pace_index")
                     return index if index is None else index - names.get("awaits", 0)

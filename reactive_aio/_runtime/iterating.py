@@ -12,6 +12,7 @@ from typing import Any, Final, NoReturn, Protocol, cast
 from attrs import define, field
 
 from .._core import budgets
+from .._core.budgets import Stride
 from .._core.containers import new_list
 from .._core.entered import Entered
 from .._core.guard import FAILURES, as_failure, as_of_a_generator
@@ -28,8 +29,8 @@ from .places import at_home
 from .snapshot import snapshot
 from .tree import DEEPEST
 
-AT_ONCE: Final = 64
-"""Elements of a source that runs no code which are taken with one request."""
+AT_ONCE: Final = 128
+"""The most elements of a source that runs no code which are taken with one request."""
 
 
 ELSEWHERE: Final = (
@@ -114,8 +115,8 @@ class Steps(Held):
     and while one that has come has not been taken."""
     _poll: Callable[[], Any] = field(init=False)
     """The value of `poll` at all other times."""
-    _most: int = field(init=False)
-    """The number of requested elements."""
+    _stride: Stride | None = field(init=False, default=None)
+    """Says how many elements to request, if no code can see it: many only while the code that reads them is quick."""
     _hops: bool = field(init=False)
     """Whether each element waits for a turn, so that the stack stays flat where generators read one another."""
     held: list[object] = field(init=False, factory=new_list)
@@ -125,7 +126,8 @@ class Steps(Held):
         """Subscribe, on the running loop."""
         plan = Plan.of(at_home(flow))
         unseen = _unseen(plan)
-        self._most = AT_ONCE if unseen else 1
+        if unseen:
+            self._stride = Stride(AT_ONCE)
         context, level = copy_context(), _level.get()
         context.run(_level.set, level + 1)
         self._hops = level % DEEPEST == DEEPEST - 1
@@ -180,7 +182,7 @@ class Steps(Held):
             if not self._until:  # the first one, for which a turn is due already, or each one waits for a turn
                 self._asked = True
                 self.poll = nothing
-                self.driver.request(self._most)
+                self.driver.request(1 if self._stride is None else self._stride.begin())
             else:
                 if budgets.clock() >= self._until:
                     await self._turn()
@@ -207,8 +209,12 @@ class Steps(Held):
         """Ask for the next element, and have it made there and then, as far as that goes."""
         self._asked = self._pulling = True
         self.poll = nothing
+        most = 1
+        if (stride := self._stride) is not None:
+            stride.is_over(self._until)
+            most = stride.length
         try:
-            self.driver.budget.within(self._until, self.driver.pull, self._most)
+            self.driver.budget.within(self._until, self.driver.pull, most)
         finally:
             self._pulling = False
 

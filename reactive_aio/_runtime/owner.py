@@ -76,6 +76,17 @@ class Reader(Protocol):
         """Let go of everything, because the task of the owner has ended."""
 
 
+async def _failed(wait: Awaitable[None]) -> BaseException | None:
+    """Return the failure of a wait, if it fails."""
+    try:
+        await wait
+    except GeneratorExit:
+        raise
+    except FAILURES as error:
+        return error
+    return None
+
+
 class Owner:
     """Owns the iterator of one subscription. There is no task before the first request."""
 
@@ -144,17 +155,17 @@ class Owner:
                 if pace.awaiting is not None:
                     if reader.closed:
                         self._cancel()
-                    try:
-                        await reader.read_on()
-                    except GeneratorExit:
-                        raise
-                    except FAILURES as error:
-                        # A cancel, or what the future has failed with: a task raises it where it waits.
+                    failure = await _failed(reader.read_on())
+                    if failure is not None:
+                        # A cancel, or what the future has failed with: a task raises it where it waits. The iterator goes
+                        # on outside of the block that has caught it, else it would be the context of later errors.
                         reader.break_off()
-                        source.throw(error)
-                    else:
-                        if not pace.awaiting and source.suspended and (source.interrupted or not reader.demand):
-                            source.resume()
+                        try:
+                            source.throw(failure)
+                        finally:
+                            del failure  # by its traceback it leads back to here
+                    elif not pace.awaiting and source.suspended and (source.interrupted or not reader.demand):
+                        source.resume()
                 elif reader.closed:
                     if source.reading is None or not source.leave():
                         break

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator
 
 from reactive_aio import Flow
@@ -84,3 +85,25 @@ async def test_an_answer_to_a_cancel_comes_behind_the_elements_that_are_listed()
     assert [[2], [3]] == [read.listed(1), read.listed(1)]
     assert read.emptied
     read.abandon()
+
+
+async def test_an_iterator_that_has_caught_an_error_goes_on_outside_of_any_except_block() -> None:
+    handled: list[object] = []
+
+    async def rows() -> AsyncIterator[int]:
+        try:
+            async with asyncio.timeout(0.0):
+                await asyncio.Event().wait()
+        except TimeoutError:
+            pass
+        handled.append(sys.exc_info()[0])
+        try:
+            raise ValueError
+        except ValueError as error:
+            handled.append(error.__context__)
+        yield 1
+
+    assert [1] == await Flow.from_async_iterable(rows).to_list()
+    assert [1] == await Flow.of(1).flat_map(lambda _: Flow.from_async_iterable(rows)).to_list()
+    assert [1] == [item async for item in Flow.from_async_iterable(rows)]
+    assert [None] * 6 == handled

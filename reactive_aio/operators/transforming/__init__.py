@@ -169,8 +169,9 @@ class Transforming(Fluent[T_co]):
     ) -> Flow[T_co]:
         """Emit all elements in ascending order, by themselves or by their ``key``, when the source has completed.
 
-        Equal elements keep their order, also with ``reverse``.
-        Demand: unbounded as soon as anything is wanted. At most ``max_size`` elements are kept.
+        Equal elements keep their order, also with ``reverse``. ``key`` is called once for each element, as it comes.
+        Demand: unbounded as soon as anything is wanted. At most ``max_size`` elements are kept. They are sorted in steps
+        of some thousand elements, and the event loop has its turns in between.
         Errors: LimitExceededError when one more element comes. An exception of ``key`` ends the flow, and so does an
         element that can't be compared. A ``max_size`` below 1 and an ``async def`` are refused when the flow is built.
         Spark: in parts. Each partition is sorted in its worker, and the partitions are merged here. With a ``max_size``

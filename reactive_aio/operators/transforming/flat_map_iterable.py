@@ -8,15 +8,15 @@ from typing import Final, TypeVar
 
 from attrs import define, field, frozen
 
-from ..._core import budgets
+from ..._core.budgets import Stride
 from ..._fusion import Pace, Stage, Transform, sized
 from ...spec import UNBOUNDED
 
 T = TypeVar("T")
 R = TypeVar("R")
 
-SLICE: Final = 64
-"""Results between two looks at the clock."""
+LONGEST: Final = 64
+"""The most results between two looks at the clock."""
 
 
 @frozen
@@ -36,6 +36,7 @@ class Flattening(Transform[T, R]):
 
     fn: Callable[[T], Iterable[R]]
     inner: Iterator[R] | None = field(init=False, default=None)
+    stride: Stride = field(init=False, factory=lambda: Stride(LONGEST))
 
     def apply(self, items: Iterator[T]) -> Iterator[R]:
         """Read all iterables to their ends."""
@@ -46,25 +47,29 @@ class Flattening(Transform[T, R]):
         yield from self._rest(pace)
         if self.inner is not None:
             return
-        fn, left = self.fn, SLICE
+        fn, stride, left = self.fn, self.stride, self.stride.begin()
         for item in items:
             self.inner = inner = iter(fn(item))
             for result in inner:
                 yield result
                 left -= 1
                 if not left:
-                    if pace.resumes and budgets.clock() >= pace.deadline:
+                    if stride.is_over(pace.deadline) and pace.resumes:
                         return
-                    left = SLICE
+                    left = stride.length
             self.inner = None
 
     def _rest(self, pace: Pace) -> Generator[R]:
         """Go on with the current iterable, if there is one, until the time is up."""
         if self.inner is not None:
-            for given, result in enumerate(self.inner, 1):
+            stride, left = self.stride, self.stride.begin()
+            for result in self.inner:
                 yield result
-                if not given % SLICE and pace.resumes and budgets.clock() >= pace.deadline:
-                    return
+                left -= 1
+                if not left:
+                    if stride.is_over(pace.deadline) and pace.resumes:
+                        return
+                    left = stride.length
             self.inner = None
 
     def demand(self, n: int) -> int:

@@ -7,12 +7,12 @@ from typing import Any, ClassVar, NoReturn, TypeVar
 
 from attrs import define, field, frozen
 
-from ..._core.containers import new_list
 from ..._fusion import SORT, WHOLE, Parts, Requirement, Stage, Template, Transform
 from ...errors import LimitExceededError
 from ...hooks import discard
 from ...spec import UNBOUNDED
 from ._room import ROOM
+from .runs import RUN, Runs
 
 T = TypeVar("T")
 
@@ -35,7 +35,7 @@ class SortBy(Stage[T, T]):
 
     def transform(self) -> Transform[T, T]:
         """Return an empty list."""
-        return Sorting(self)
+        return Sorting(self) if self.key is None else SortingByKey(self)
 
     def in_parts(self) -> Parts:
         """Sort what the parts have sorted, which is to merge it."""
@@ -53,27 +53,41 @@ class Sorting(Transform[T, T]):
     """The elements of one subscription."""
 
     stage: SortBy[T]
-    held: list[T] = field(init=False, factory=new_list)
+    runs: Runs = field(init=False)
+    room: int = field(init=False)
+    """The number of elements at which the latest run ends."""
 
-    template: ClassVar[Template | None] = Template("""
-        if len($held) == $max_size:
-            $refuse()
+    template: ClassVar[Template | None] = Template(
+        """
+        if len($latest) == $room:
+            $room = $next_run()
         $append(item)
-    """)
+        """,
+        local=("room",),
+    )
+
+    def __attrs_post_init__(self) -> None:
+        self.runs = Runs(keyed=False, reverse=self.stage.reverse)
+        self.room = min(RUN, self.stage.max_size)
 
     @property
-    def max_size(self) -> int:
-        """The most elements."""
-        return self.stage.max_size
+    def latest(self) -> list[Any]:
+        """The latest run, which is the same list during a pass."""
+        return self.runs.latest
 
     @property
     def append(self) -> Callable[[T], None]:
         """The method that takes an element, looked up once for a pass."""
-        return self.held.append
+        return self.runs.latest.append
 
-    def refuse(self) -> None:
-        """Fail, since there is one too many."""
-        self.stage.refuse()
+    def next_run(self) -> int:
+        """Begin another run. Return the number of elements that it has room for."""
+        if len(self.latest) < RUN:
+            self.stage.refuse()
+        left = self.stage.max_size - self.runs.end_run()
+        if not left:
+            self.stage.refuse()
+        return min(RUN, left)
 
     def demand(self, n: int) -> int:
         """Ask for all there is, since any may be the first."""
@@ -84,18 +98,36 @@ class Sorting(Transform[T, T]):
 
         Of those that are equal the first comes first, in either direction.
         """
-        items: list[Any] = self.held
-        items.sort(key=self.stage.key, reverse=self.stage.reverse)
-        items.reverse()
-        while items:
-            yield items.pop()
+        return self.runs.in_order()
 
     def close(self) -> None:
         """Drop the elements without demand."""
-        discard(self.held)
-        self.held.clear()
+        discard(self.runs.let_go())
 
     @property
     def pending(self) -> bool:
         """Return whether elements are still to come."""
-        return bool(self.held)
+        return bool(self.runs)
+
+
+@define
+class SortingByKey(Sorting[T]):
+    """The same with a key, which is called once for each element, as it comes."""
+
+    template: ClassVar[Template | None] = Template(
+        """
+        if len($latest) == $room:
+            $room = $next_run()
+        $append(($key(item), item))
+        """,
+        local=("room",),
+    )
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        self.runs.keyed = True
+
+    @property
+    def key(self) -> Callable[[Any], Any] | None:
+        """The key."""
+        return self.stage.key

@@ -10,7 +10,7 @@ from attrs import Factory, define, field, frozen
 
 from ..._arbiter import Inner
 from ..._arbiter.timer import Timer
-from ..._core import budgets
+from ..._core.budgets import Stride
 from ..._core.containers import new_deque, new_dict
 from ..._core.guard import FAILURES, as_of_a_generator
 from ..._core.notes import add_note
@@ -26,8 +26,8 @@ from .substream import Home, Substream
 
 T = TypeVar("T")
 
-SLICE: Final = 32
-"""Elements whose keys are made between two looks at the clock."""
+LONGEST: Final = 32
+"""The most elements whose keys are made between two looks at the clock."""
 
 
 @frozen
@@ -93,6 +93,7 @@ class Grouping(Parting):
     _fed: dict[Group, None] = field(init=False, factory=new_dict)  # bounded by the groups
     """The groups that are read and may not wait for elements. Those that do are removed at the next check."""
     _seen: int = field(init=False, default=0)
+    _stride: Stride = field(init=False, factory=lambda: Stride(LONGEST))
     _failed: bool = field(init=False, default=False)
     _home: Home = field(init=False)
     """Where the groups are read: they all end together."""
@@ -189,11 +190,13 @@ class Grouping(Parting):
     def _sort_in_time(self, items: list[Any], chunks: dict[Hashable, list[Any]]) -> BaseException | None:
         """Put elements to their keys, as many as there is time for, up to a failure. The others wait in front."""
         failure, at, until = None, 0, self.budget.moment()
+        count = self._stride.begin()
         while at < len(items) and failure is None:
-            failure = self._sort(items[at : at + SLICE], chunks)
-            at += SLICE
-            if budgets.clock() >= until:
+            failure = self._sort(items[at : at + count], chunks)
+            at += count
+            if self._stride.is_over(until):
                 break
+            count = self._stride.length
         rest = items[at:]
         if failure is not None:
             discard(rest)
