@@ -98,7 +98,7 @@ class Sorting(Transform[T, T]):
 
         Of those that are equal the first comes first, in either direction.
         """
-        return self.runs.in_order()
+        yield from self.runs.in_order()  # in a frame of this object, by which a failure is located
 
     def close(self) -> None:
         """Drop the elements without demand."""
