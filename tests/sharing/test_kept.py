@@ -6,11 +6,12 @@ import asyncio
 import gc
 import weakref
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from reactive_aio import UNBOUNDED, Flow
-from reactive_aio.testing import no_leaks, run_virtual
+from reactive_aio.testing import VirtualTimeLoop, no_leaks, run_virtual
 from tests.sharing.driven import reads
 from tests.subscribers import ByHand, idle
 
@@ -86,6 +87,30 @@ def test_a_replay_is_forgotten_by_age_though_nothing_happens() -> None:
         run_virtual(main())
     finally:
         gc.enable()
+
+
+class Setting(VirtualTimeLoop):
+    """A loop on which few timers are set."""
+
+    few: int = 20
+
+    def call_at(self, *args: Any, **kwargs: Any) -> asyncio.TimerHandle:
+        self.few -= 1
+        assert self.few, "the same timer is set for ever"
+        return super().call_at(*args, **kwargs)
+
+
+@pytest.mark.parametrize("start", [0.1, 0.3, 16383.7])
+def test_the_timer_of_a_replay_is_set_once_for_a_list_however_floats_are_rounded(start: float) -> None:
+    async def main() -> None:
+        await asyncio.sleep(start)
+        async with Flow.range(9).share(replay=1, replay_for=0.5) as shared:
+            assert 0 == await shared.first()
+            await asyncio.sleep(5.0)
+            assert 1 == await shared.first()
+
+    with asyncio.Runner(loop_factory=Setting) as runner:
+        runner.run(main())
 
 
 def test_no_timer_is_left_for_a_replay_that_nobody_can_be_given() -> None:

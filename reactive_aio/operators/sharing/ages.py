@@ -23,7 +23,7 @@ class Ages:
     loop: asyncio.AbstractEventLoop
     seconds: float
     _made: deque[tuple[float, int]] = field(init=False, factory=new_deque)
-    """The times of lists, each with the number after its last element; only those in the replay."""
+    """When lists are of that age, each with the number after its last element; only those in the replay."""
     _timer: asyncio.TimerHandle | None = field(init=False, default=None)
 
     def add(self, behind: int) -> None:
@@ -31,7 +31,7 @@ class Ages:
         made, first = self._made, self.broadcast.log.head.first
         while made and made[0][1] <= first:
             made.popleft()
-        made.append((self.loop.time(), behind))
+        made.append((self.loop.time() + self.seconds, behind))
         self._wind()
 
     def stop(self) -> None:
@@ -46,15 +46,19 @@ class Ages:
 
     def _wind(self) -> None:
         if self._made and self._timer is None:
-            self._timer = self.loop.call_at(self._made[0][0] + self.seconds, self._forget)
+            due = self._made[0][0]
+            self._timer = self.loop.call_at(due, self._forget, due)
 
-    def _forget(self) -> None:
+    def _forget(self, due: float) -> None:
+        """Forget the elements that are due at this time.
+
+        No look at the clock: that of uvloop counts milliseconds, and its callbacks may come half of one early. Nor is a
+        time computed back. A float may come out less than it was, and the same timer would be set for ever.
+        """
         timer, self._timer = self._timer, None
         if timer is None:
             return
         log, made = self.broadcast.log, self._made
-        # No look at the clock: that of uvloop counts milliseconds, and its callbacks may come half of one early.
-        due = timer.when() - self.seconds
         head = log.head  # it is let go of behind the lock
         with self.broadcast.mutex:
             while made and made[0][0] <= due:
