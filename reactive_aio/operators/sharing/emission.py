@@ -19,7 +19,7 @@ from ..._core.here import Here
 from ..._plan import Inlet, Pushed
 from ...errors import HubClosedError
 from ...hooks import discard, drop_error
-from ...spec import UNBOUNDED, Subscription
+from ...spec import Subscription
 from .broadcast import Broadcast, Then, do, post
 from .delivery import Delivery, soon
 from .log import Node
@@ -140,11 +140,11 @@ class Emission(Broadcast, Here):
 
     @property
     def _room(self) -> int:
-        """The number of elements that may still be added, or go by, with the lock."""
-        log = self.log
-        if log.readers or log.rest is not None:
-            return self.lag - (log.made - log.places.least) - self._reserved
-        return self.lag - self._reserved if log.replay else UNBOUNDED
+        """The number of permits that are free, with the lock.
+
+        Without readers too, though elements go by then: one may come before those with a permit add theirs.
+        """
+        return self.lag - self.log.window - self._reserved
 
     @property
     def _goes_by(self) -> bool:
@@ -246,9 +246,13 @@ class Emission(Broadcast, Here):
             self._reserved -= 1
             self._check_open()
             by, deliveries = self._goes_by, self._add(item)
+            # The element has the permit now, until the slowest has read it. Without a reader it is free again.
+            then = None if self.log.readers else self._settle()
         if by:
             self._discard([item])
         post(deliveries)
+        if then is not None:
+            then()
 
     def _withdraw(self, waiter: Waiter) -> bool:
         """Remove a waiting caller.
