@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 
@@ -50,3 +51,79 @@ async def test_no_more_is_kept_for_one_who_comes_while_others_leave(replay: int,
     late.request(1000)
     await idle(1000)
     assert list(range(late.items[0], 100)) == late.items
+
+
+async def has_room(hub: Hub[int]) -> bool:
+    """Return whether all that is emitted from now on gets through, if somebody requests all."""
+    reader = reads(hub, 1000)
+    emitting = [asyncio.ensure_future(hub.emit(n)) for n in range(100, 110)]
+    await idle(200)
+    for each in emitting:
+        each.cancel()
+    return list(range(100, 110)) == reader.items[-10:] and Offer.TAKEN is hub.offer(9)
+
+
+@pytest.mark.parametrize("granted", [False, True])
+async def test_the_permit_of_a_coroutine_that_is_closed_goes_to_the_next(granted: bool) -> None:
+    hub: Hub[int] = Hub(idle="wait", lag=1)
+    hub.offer(0)
+    waiting = hub.emit(1)
+    waiting.send(None)
+    if granted:
+        reads(hub, 1000)
+        await idle()
+    waiting.close()
+
+    assert await has_room(hub)
+
+
+async def test_a_coroutine_may_be_closed_by_a_finalizer_in_the_middle_of_a_change() -> None:
+    hub: Hub[int] = Hub(idle="wait", lag=1)
+    hub.offer(0)
+    waiting = hub.emit(1)
+    waiting.send(None)
+    with hub._emission.mutex:
+        waiting.close()
+
+    assert await has_room(hub)
+
+
+async def test_the_permit_of_a_thread_that_is_interrupted_goes_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    hub: Hub[int] = Hub(idle="wait", lag=1)
+    hub.offer(0)
+
+    def interrupted(*_: object) -> bool:
+        raise KeyboardInterrupt
+
+    def submit() -> None:
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(threading.Event, "wait", interrupted)
+            hub._emission.submit(1, None)
+
+    submit()
+    assert await has_room(hub)
+
+
+async def test_the_permit_of_a_task_is_free_when_its_event_loop_has_been_closed() -> None:
+    hub: Hub[int] = Hub(idle="wait", lag=1)
+    hub.offer(0)
+    loop = asyncio.new_event_loop()
+
+    def begin() -> asyncio.Task[None]:
+        async def main() -> asyncio.Task[None]:
+            task = loop.create_task(hub.emit(1))
+            await idle()
+            return task
+
+        return loop.run_until_complete(main())
+
+    task = await asyncio.to_thread(begin)
+    task._log_destroy_pending = False  # type: ignore[attr-defined] # pyright: ignore[reportAttributeAccessIssue] - as asyncio does itself
+    reader = reads(hub, 1000)
+    await idle()
+    assert Offer.FULL is hub.offer(2), "the task may still go on"
+
+    loop.close()
+    assert Offer.TAKEN is hub.offer(3)
+    await idle()
+    assert [0, 3] == reader.items

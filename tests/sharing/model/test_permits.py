@@ -60,7 +60,8 @@ class Emitter:
             self.taken()
             return
         try:
-            self.waiter = emission._wait(Waiter(self.wake))
+            self.waiter = Waiter(self.wake)
+            emission._wait(self.waiter)
         except HubClosedError:
             self.state = "refused"
             return
@@ -81,8 +82,9 @@ class Emitter:
         self.world.emission._withdraw(self.waiter)
 
     def go_on(self) -> None:
+        assert self.waiter is not None
         try:
-            self.world.emission._add_with_permit(self.number)
+            self.world.emission._add_with_permit(self.waiter, self.number)
         except HubClosedError:
             self.state = "refused"
         else:
@@ -220,7 +222,7 @@ class Hub:
         events = tuple(len(each.loop.events) for each in self.regions)
         freely = self.emission._until - log.made if self.emission.mutex.untouched else 0
         replay = log.made - log.head.first if self.replay else 0
-        return waiting, new, reader, rest, log.ended, events, len(self.regions), self.emission._reserved, freely, replay
+        return waiting, new, reader, rest, log.ended, events, len(self.regions), len(self.emission._granted), freely, replay
 
 
 def tried_all(idle: Idle, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -256,7 +258,7 @@ def test_the_permits_add_up_in_every_order_of_events(
 
 PLANTS = {
     "the permit of one who is cancelled is lost": Plant(
-        Emission, "_withdraw", "self._reserved -= 1\n            if", "if", "I9",
+        Emission, "_withdraw", "(self._granted, self._waiting)", "(self._waiting,)", "I9",
     ),
     "it does not go to the next": Plant(
         Emission, "_withdraw", "then = self._settle()", "then = None", "I9",
@@ -268,10 +270,10 @@ PLANTS = {
         Emission, "close", "_wake(refused)", "pass", "I9",
     ),
     "one who comes does not heed those who wait": Plant(
-        Emission, "offer", "self._waiting or self._reserved", "False", "I9",
+        Emission, "offer", "self._waiting or self._granted", "False", "I9",
     ),
     "it does not heed them in a burst either": Plant(
-        Emission, "takes", "self._waiting or self._reserved or", "", "I9",
+        Emission, "takes", "self._waiting or self._granted or", "", "I9",
     ),
     "one who emits does not notice that somebody else has been there": Plant(
         Mutex, "__enter__", "get_ident(), False", "get_ident(), self.untouched", "I9",
