@@ -139,7 +139,9 @@ def test_an_old_replay_is_not_for_one_on_another_event_loop(passes: Callable[[fl
     assert [] == asyncio.run(shared.to_list())
 
 
-async def test_an_old_replay_is_not_for_one_who_comes_while_the_loop_is_blocked(passes: Callable[[float], None]) -> None:
+async def test_an_old_replay_is_not_for_one_who_comes_while_the_loop_is_blocked(
+    passes: Callable[[float], None],
+) -> None:
     async with Flow.range(5).share(replay=3, replay_for=1000.0) as shared:
         assert [0, 1, 2] == await shared.take(3).to_list()
         passes(1001.0)

@@ -95,12 +95,10 @@ async def test_the_permit_of_a_thread_that_is_interrupted_goes_to_the_next(monke
     def interrupted(*_: object) -> bool:
         raise KeyboardInterrupt
 
-    def submit() -> None:
-        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(threading.Event, "wait", interrupted)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Event, "wait", interrupted)
+        with pytest.raises(KeyboardInterrupt):
             hub._emission.submit(1, None)
-
-    submit()
     assert await has_room(hub)
 
 

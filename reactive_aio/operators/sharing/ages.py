@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from attrs import Factory, define, field
 
 from ..._core.containers import new_deque
+from ...schedulers.clock import has_virtual_time
 from .delivery import soon
 
 if TYPE_CHECKING:
@@ -22,9 +23,7 @@ def clock_of(loop: asyncio.AbstractEventLoop) -> Callable[[], float]:
 
     That is virtual time, if the loop has it. Another loop's own clock may stand still while the loop is busy or closed.
     """
-    from ..._clocks import VirtualTimeLoop
-
-    return loop.time if isinstance(loop, VirtualTimeLoop) else time.monotonic
+    return loop.time if has_virtual_time(loop) else time.monotonic
 
 
 @define(eq=False)

@@ -222,7 +222,8 @@ class Hub:
         events = tuple(len(each.loop.events) for each in self.regions)
         freely = self.emission._until - log.made if self.emission.mutex.untouched else 0
         replay = log.made - log.head.first if self.replay else 0
-        return waiting, new, reader, rest, log.ended, events, len(self.regions), len(self.emission._granted), freely, replay
+        granted = len(self.emission._granted)
+        return waiting, new, reader, rest, log.ended, events, len(self.regions), granted, freely, replay
 
 
 def tried_all(idle: Idle, monkeypatch: pytest.MonkeyPatch) -> None:
