@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 from attrs import define, field, frozen
 
 from ..._core.containers import new_deque
+from ..._core.guard import as_failure
 from ..._core.here import Here
 from ..._plan import Inlet, Pushed
 from ...errors import HubClosedError
@@ -294,6 +295,8 @@ class Emission(Broadcast, Here):
         if self.mutex.is_mine:
             self.mutex.later(partial(self.close, error))
             return
+        if error is not None:
+            error = as_failure(error)  # a CancelledError would cancel the tasks that read
         with self.mutex:
             late = self.log.ended
             calls = () if late else tuple(self._end(error))
