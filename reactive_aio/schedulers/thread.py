@@ -15,6 +15,7 @@ from .._core.containers import new_list, new_set
 from .._core.guard import FAILURES
 from ..errors import SchedulerClosedError
 from .base import Attachment, Released, nobody, not_started
+from .clock import has_virtual_time
 from .kept import Kept
 
 
@@ -97,12 +98,6 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
         return asyncio.get_running_loop()
     except RuntimeError:
         return None
-
-
-def _on_virtual_time() -> bool:
-    from .._clocks import VirtualTimeLoop
-
-    return isinstance(_running_loop(), VirtualTimeLoop)
 
 
 @define(eq=False)
@@ -194,7 +189,9 @@ class ThreadScheduler(Kept):
         worker = self._worker
         if worker is None or not worker.alive:
             try:
-                worker = self._worker = _LoopThread(self.label, partial(self._new_loop, of_a_test=_on_virtual_time()))
+                worker = self._worker = _LoopThread(
+                    self.label, partial(self._new_loop, of_a_test=has_virtual_time(_running_loop()))
+                )
             except (RuntimeError, OSError) as error:
                 raise not_started(self.name, error) from error
         return worker

@@ -187,6 +187,27 @@ async def test_a_cancel_ends_the_wait() -> None:
     assert 0.0 == now()
 
 
+class Setting(VirtualTimeLoop):
+    """A loop on which few timers are set."""
+
+    few: int = 20
+
+    def call_at(self, *args: Any, **kwargs: Any) -> asyncio.TimerHandle:
+        self.few -= 1
+        assert self.few, "the same timer is set for ever"
+        return super().call_at(*args, **kwargs)
+
+
+@pytest.mark.parametrize("start", [0.1, 4e7 + 0.1, 4e9 + 0.3])
+def test_the_timer_is_set_once_for_a_permit_however_floats_are_rounded(start: float) -> None:
+    async def main() -> None:
+        await asyncio.sleep(start)
+        assert 5 == await Flow.range(5).rate_limit(1, 0.7).count()
+
+    with asyncio.Runner(loop_factory=Setting) as runner:
+        runner.run(main())
+
+
 @virtual
 async def test_the_end_of_the_flow_does_not_wait_for_a_permit() -> None:
     await Flow.range(2).rate_limit(2, 5.0).drain()

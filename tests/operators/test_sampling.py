@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -84,6 +85,28 @@ def test_sample_sets_no_timer_where_nothing_comes() -> None:
             await p.expect_next(1)
             assert 102.0 == now()
             p.cancel()
+
+    run_virtual(main())
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.2, 0.3, 0.7])
+@pytest.mark.parametrize("start", [0.0, 0.3, 0.7, 1.1])
+def test_no_period_of_sample_is_empty_however_floats_are_rounded(start: float, seconds: float) -> None:
+    async def main() -> None:
+        await asyncio.sleep(start)
+        loop, source, at = asyncio.get_running_loop(), TestPublisher[int](), list[float]()
+
+        def note(n: int) -> None:
+            at.append(now())
+            loop.call_soon(source.next, n + 1)  # at the end of the period, so it belongs to the next one
+
+        async with probe(Flow.from_publisher(source).sample(seconds).do_on_next(note), request=20) as p:
+            await p.expect_no_event()
+            source.next(0)
+            for n in range(20):
+                await p.expect_next(n)
+            p.cancel()
+        assert all(later - earlier > seconds / 2 for earlier, later in pairwise(at))
 
     run_virtual(main())
 

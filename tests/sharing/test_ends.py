@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from reactive_aio import UNBOUNDED, Flow, hooks
+from reactive_aio import UNBOUNDED, Flow, Hub, SourceCancelledError, hooks
 from tests.sharing.driven import Counted, Hot, reads
-from tests.subscribers import ByHand, idle
+from tests.subscribers import ByHand, Recorder, idle
 
 
 async def test_the_end_is_behind_what_is_kept_for_each() -> None:
@@ -151,3 +151,56 @@ async def test_a_failure_that_nobody_came_to_hear_goes_to_the_hook_when_the_bloc
             assert [] == dropped
 
     assert [failure] == dropped
+
+
+async def block_that_is_cancelled(hub: Hub[int]) -> None:
+    async def block() -> None:
+        async with hub:
+            await asyncio.sleep(99.0)
+
+    task = asyncio.ensure_future(block())
+    await idle()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def error_that_is_passed(hub: Hub[int]) -> None:
+    hub.error(asyncio.CancelledError())
+
+
+@pytest.mark.parametrize("end", [block_that_is_cancelled, error_that_is_passed])
+async def test_a_hub_that_is_cancelled_cancels_nobody_who_reads(end: Callable[[Hub[int]], Awaitable[None]]) -> None:
+    hub: Hub[int] = Hub(idle="drop")
+
+    async def loop() -> None:
+        async for _ in hub.flow:
+            pass
+
+    async def block() -> None:
+        async with hub.flow.open() as items:
+            async for _ in items:
+                pass
+
+    reading = [asyncio.ensure_future(each) for each in (loop(), block(), hub.flow.drain())]
+    recorder = Recorder(1)
+    hub.subscribe(recorder)
+    await idle()
+    await end(hub)
+    results = await asyncio.gather(*reading, return_exceptions=True)
+
+    assert [SourceCancelledError] * 4 == [type(each) for each in (*results, recorder.error)]
+    late = Recorder(1)
+    hub.subscribe(late)
+    await idle()
+    assert isinstance(late.error, SourceCancelledError)
+
+
+async def test_a_cancelled_error_that_comes_too_late_goes_to_the_hook_as_another_failure_does() -> None:
+    dropped: list[BaseException] = []
+    with hooks.using(on_error_dropped=dropped.append):
+        hub: Hub[int] = Hub(idle="drop")
+        hub.complete()
+        hub.error(asyncio.CancelledError())
+
+    assert [SourceCancelledError] == [type(each) for each in dropped]

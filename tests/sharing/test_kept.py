@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import time
 import weakref
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from reactive_aio import UNBOUNDED, Flow
-from reactive_aio.testing import no_leaks, run_virtual
+from reactive_aio.testing import VirtualTimeLoop, no_leaks, run_virtual
 from tests.sharing.driven import reads
 from tests.subscribers import ByHand, idle
 
@@ -88,9 +90,70 @@ def test_a_replay_is_forgotten_by_age_though_nothing_happens() -> None:
         gc.enable()
 
 
+class Setting(VirtualTimeLoop):
+    """A loop on which few timers are set."""
+
+    few: int = 20
+
+    def call_at(self, *args: Any, **kwargs: Any) -> asyncio.TimerHandle:
+        self.few -= 1
+        assert self.few, "the same timer is set for ever"
+        return super().call_at(*args, **kwargs)
+
+
+@pytest.mark.parametrize("start", [0.1, 0.3, 16383.7])
+def test_the_timer_of_a_replay_is_set_once_for_a_list_however_floats_are_rounded(start: float) -> None:
+    async def main() -> None:
+        await asyncio.sleep(start)
+        async with Flow.range(9).share(replay=1, replay_for=0.5) as shared:
+            assert 0 == await shared.first()
+            await asyncio.sleep(5.0)
+            assert 1 == await shared.first()
+
+    with asyncio.Runner(loop_factory=Setting) as runner:
+        runner.run(main())
+
+
 def test_no_timer_is_left_for_a_replay_that_nobody_can_be_given() -> None:
     async def main() -> None:
         async with no_leaks():
             assert [0, 1, 2] == await Flow.range(3).share(replay=3, replay_for=1000.0).to_list()
+
+    run_virtual(main())
+
+
+@pytest.fixture
+def passes(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """Return a function that lets seconds pass at once, in which no event loop does anything."""
+    real, passed = time.monotonic, [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: real() + sum(passed))
+    return passed.append
+
+
+def test_an_old_replay_is_not_for_one_on_another_event_loop(passes: Callable[[float], None]) -> None:
+    shared = Flow.range(5).share(replay=3, replay_for=1000.0, restart="never")
+    assert [0, 1, 2, 3, 4] == asyncio.run(shared.to_list())
+    assert [2, 3, 4] == asyncio.run(shared.to_list())
+
+    passes(1001.0)  # no timer of the first loop comes any more
+    assert [] == asyncio.run(shared.to_list())
+
+
+async def test_an_old_replay_is_not_for_one_who_comes_while_the_loop_is_blocked(
+    passes: Callable[[float], None],
+) -> None:
+    async with Flow.range(5).share(replay=3, replay_for=1000.0) as shared:
+        assert [0, 1, 2] == await shared.take(3).to_list()
+        passes(1001.0)
+        assert [3, 4] == await shared.take(2).to_list()
+
+
+@pytest.mark.parametrize(("after", "seen"), [(4.999, [2, 3, 4]), (5.0, []), (5.001, [])])
+def test_an_element_is_kept_for_less_than_the_seconds_of_a_replay(after: float, seen: list[int]) -> None:
+    async def main() -> None:
+        shared = Flow.range(5).share(replay=3, replay_for=5.0, restart="never")
+        assert 5 == await shared.count()
+        await asyncio.sleep(after)
+        assert seen == await shared.to_list()
 
     run_virtual(main())

@@ -37,7 +37,7 @@ class Sharing(Fluent[T_co]):
         """Run this flow once for all its subscribers. The fastest may be ``lag`` elements ahead of the slowest.
 
         The run begins with the first subscriber, and is cancelled when the last one leaves. `async with` holds it open
-        while subscribers come and go. A later subscriber first gets the latest ``replay`` elements that are at most
+        while subscribers come and go. A later subscriber first gets the latest ``replay`` elements that are less than
         ``replay_for`` seconds old. After the end of the run, ``restart`` decides what a subscriber gets. With "always"
         it begins a new run. With "after_error" it does so only after a failure. Otherwise it gets the replay and the
         same end. Subscribers may be on any event loops and threads. The flow runs where it is placed, else on the loop

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 from attrs import define, field, frozen
 
 from ..._core.containers import new_deque
+from ..._core.guard import as_failure
 from ..._core.here import Here
 from ..._plan import Inlet, Pushed
 from ...errors import HubClosedError
 from ...hooks import discard, drop_error
-from ...spec import UNBOUNDED, Subscription
+from ...spec import Subscription
 from .broadcast import Broadcast, Then, do, post
 from .delivery import Delivery, soon
 from .log import Node
@@ -57,8 +58,11 @@ class Waiter:
     wake: Callable[[], object]
     loop: asyncio.AbstractEventLoop | None = None
     """The event loop of its task."""
-    granted: bool = False
-    """Whether room is reserved for it."""
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it will never go on."""
+        return self.loop is not None and self.loop.is_closed()
 
 
 @define(eq=False)
@@ -68,7 +72,7 @@ class Emission(Broadcast, Here):
     The permits are free, or reserved for one who is about to add its element, or taken by elements that the slowest has
     not read. Together they are the `lag`. Who comes first is served first. To add is one step with the reserved permit,
     in the task or thread that has waited. So a task that is cancelled has added nothing, and its permit goes to the
-    next.
+    next. So it does however else the wait ends, also when the event loop of the task has been closed.
     """
 
     STAYS: ClassVar[str] = (
@@ -82,7 +86,8 @@ class Emission(Broadcast, Here):
     context: Context = field(init=False, factory=copy_context)
     """The context whose hooks get elements that no subscriber gets."""
     _waiting: deque[Waiter] = field(init=False, factory=new_deque)
-    _reserved: int = field(init=False, default=0)
+    _granted: deque[Waiter] = field(init=False, factory=new_deque)
+    """The callers with a reserved permit, which they have not used yet."""
     _until: int = field(init=False, default=0)
     """The most elements while the mutex is untouched."""
 
@@ -107,21 +112,20 @@ class Emission(Broadcast, Here):
         return reader
 
     def _settle(self) -> Then | None:
+        if self._granted:
+            _let_go_of_lost(self._granted)
         if not self._waiting or self._room <= 0:
             return self._counts(self.evict_after)
         granted: list[Waiter] = []
         while self._waiting and self._room > 0:
-            loop = self._waiting[0].loop
-            if loop is not None and loop.is_closed():
-                self._waiting.popleft()  # its task will never go on
-            else:
+            _let_go_of_lost(self._waiting)
+            if self._waiting:
                 granted.append(self._grant())
         return partial(_wake, granted)
 
     def _grant(self) -> Waiter:
         waiter = self._waiting.popleft()
-        waiter.granted = True
-        self._reserved += 1
+        self._granted.append(waiter)
         return waiter
 
     def _deserted(self, node: Node | None, number: int) -> Iterable[Then]:
@@ -140,11 +144,11 @@ class Emission(Broadcast, Here):
 
     @property
     def _room(self) -> int:
-        """The number of elements that may still be added, or go by, with the lock."""
-        log = self.log
-        if log.readers or log.rest is not None:
-            return self.lag - (log.made - log.places.least) - self._reserved
-        return self.lag - self._reserved if log.replay else UNBOUNDED
+        """The number of permits that are free, with the lock.
+
+        Without readers too, though elements go by then: one may come before those with a permit add theirs.
+        """
+        return self.lag - self.log.window - len(self._granted)
 
     @property
     def _goes_by(self) -> bool:
@@ -163,7 +167,7 @@ class Emission(Broadcast, Here):
         try:
             told = mutex.untouched
             if not told:
-                usual = log.readers and not (self._waiting or self._reserved or log.ended or log.replay)
+                usual = log.readers and not (self._waiting or self._granted or log.ended or log.replay)
                 self._until = log.places.least + self.lag if usual else 0
             if log.made >= self._until:
                 return False
@@ -193,7 +197,8 @@ class Emission(Broadcast, Here):
             if self.log.ended:
                 return Offer.CLOSED
             # Those who wait, or have been given room, are served first.
-            if self._waiting or self._reserved or self._room <= 0:
+            _let_go_of_lost(self._granted)
+            if self._waiting or self._granted or self._room <= 0:
                 return Offer.FULL
             by, deliveries = self._goes_by, self._add(item)
         finally:
@@ -213,25 +218,32 @@ class Emission(Broadcast, Here):
             return
         loop = asyncio.get_running_loop()
         woken: asyncio.Future[None] = loop.create_future()
-        waiter = self._wait(Waiter(partial(soon, loop, _set, woken), loop))
+        waiter = Waiter(partial(soon, loop, _set, woken), loop)
         try:
+            self._wait(waiter)
             await woken
-        except asyncio.CancelledError:
+            self._add_with_permit(waiter, item)
+        except BaseException:  # a cancel, or the coroutine is closed because nobody will go on with it
             self._withdraw(waiter)
             raise
-        self._add_with_permit(item)
 
     def submit(self, item: Any, timeout: float | None) -> None:
         """Add an element when there is room. The thread waits."""
         if self.offer(item) in {Offer.TAKEN, Offer.UNWANTED}:
             return
         woken = threading.Event()
-        waiter = self._wait(Waiter(woken.set))
-        if not woken.wait(timeout) and self._withdraw(waiter):
-            raise TimeoutError(f"there was no room in the hub for {timeout} seconds")
-        self._add_with_permit(item)
+        waiter = Waiter(woken.set)
+        try:
+            self._wait(waiter)
+            # When the hub has ended in the meantime, that is for the caller to hear, by the error of the next step.
+            if not woken.wait(timeout) and not self.log.ended:
+                raise TimeoutError(f"there was no room in the hub for {timeout} seconds")
+            self._add_with_permit(waiter, item)
+        except BaseException:  # a signal may interrupt the wait
+            self._withdraw(waiter)
+            raise
 
-    def _wait(self, waiter: Waiter) -> Waiter:
+    def _wait(self, waiter: Waiter) -> None:
         """Wait for room, after all earlier callers. There may be some by now."""
         with self.mutex:
             self._check_open()
@@ -239,34 +251,32 @@ class Emission(Broadcast, Here):
             then = self._settle()
         if then is not None:
             then()
-        return waiter
 
-    def _add_with_permit(self, item: Any) -> None:
+    def _add_with_permit(self, waiter: Waiter, item: Any) -> None:
         with self.mutex:
-            self._reserved -= 1
             self._check_open()
+            self._granted.remove(waiter)
             by, deliveries = self._goes_by, self._add(item)
+            # The element has the permit now, until the slowest has read it. Without a reader it is free again.
+            then = None if self.log.readers else self._settle()
         if by:
             self._discard([item])
         post(deliveries)
+        if then is not None:
+            then()
 
-    def _withdraw(self, waiter: Waiter) -> bool:
-        """Remove a waiting caller.
-
-        Its permit goes to the next. False if the hub has ended, which is for the one to hear.
-        """
+    def _withdraw(self, waiter: Waiter) -> None:
+        """Remove a caller that waits no more, if it is there. Its permit goes to the next."""
+        if self.mutex.is_mine:  # a finalizer closes the coroutine, in the middle of a change
+            self.mutex.later(partial(self._withdraw, waiter))
+            return
         with self.mutex:
-            if waiter.granted:
-                self._reserved -= 1
-                if self.log.ended:
-                    self._reserved += 1
-                    return False
-            else:
-                self._waiting.remove(waiter)
+            for line in (self._granted, self._waiting):
+                if waiter in line:
+                    line.remove(waiter)
             then = self._settle()
         if then is not None:
             then()
-        return True
 
     def _check_open(self) -> None:
         if self.log.ended:
@@ -285,6 +295,8 @@ class Emission(Broadcast, Here):
         if self.mutex.is_mine:
             self.mutex.later(partial(self.close, error))
             return
+        if error is not None:
+            error = as_failure(error)  # a CancelledError would cancel the tasks that read
         with self.mutex:
             late = self.log.ended
             calls = () if late else tuple(self._end(error))
@@ -293,6 +305,12 @@ class Emission(Broadcast, Here):
         _wake(refused)
         if late and error is not None:
             self.context.copy().run(drop_error, error)
+
+
+def _let_go_of_lost(line: deque[Waiter]) -> None:
+    """Let go of the first callers whose event loops have been closed. The others are looked at when they are first."""
+    while line and line[0].is_lost:
+        line.popleft()
 
 
 def _wake(waiters: Iterable[Waiter]) -> None:

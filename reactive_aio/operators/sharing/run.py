@@ -77,7 +77,9 @@ class Run(Broadcast):
     # -- the readers
 
     def admit(self, reader: Reader) -> Iterable[Then]:
-        """Add a reader; with the lock."""
+        """Add a reader; with the lock. The caller holds the log's head."""
+        if self._ages is not None:
+            self._ages.look()
         yield from self._join(reader)
         if not self.started and self.log.readers >= self.sharing.start and (then := self.start()) is not None:
             yield then

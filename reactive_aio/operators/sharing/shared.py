@@ -95,8 +95,10 @@ class Sharing:
             before.look_at_home()
         with self.mutex:
             run = self._joinable()
+            head = run.log.head  # it is let go of behind the lock
             reader = kind(run, inlet)
             calls = [*run.admit(reader), *self._begun(run)]
+        del head
         for call in calls:
             call()
         run.look_after_home(reader)

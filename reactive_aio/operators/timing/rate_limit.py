@@ -17,7 +17,7 @@ from .clockwork import Clocked, Clockwork
 T = TypeVar("T")
 
 SLACK: Final = 1e-9
-"""Seconds by which two times on the clock may seem nearer to each other than they are: it counts in floats."""
+"""Seconds by which a timer of an event loop may come early."""
 
 
 @frozen
@@ -60,7 +60,8 @@ class Limiting(Clockwork):
     def _ask(self) -> None:
         """Take back the expired permits, and request as far as there are permits. Set the timer for the others."""
         now = self.timer.now
-        while self._times and now - self._times[0][0] >= self.per - SLACK:
+        # The same sum as that of the timer: another one may come out less, and the timer would be set for ever.
+        while self._times and self._times[0][0] + self.per <= now + SLACK:
             self._recent -= self._times.popleft()[1]
         missing = min(self.demand, self.n - self._recent) - self._asked
         if missing > 0:

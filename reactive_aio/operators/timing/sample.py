@@ -44,5 +44,8 @@ class Sampling(Latest):
     def wait(self) -> None:
         """Set the timer to the end of the period, so that it is never set where nothing has come."""
         if not self.timer.running:
-            periods = floor((self.timer.now - self._begun) / self.seconds)
-            self.timer.start_at(self._begun + (periods + 1) * self.seconds)
+            now = self.timer.now
+            periods = floor((now - self._begun) / self.seconds) + 1
+            if self._begun + periods * self.seconds <= now:
+                periods += 1  # at the end of a period the quotient of two floats may be less than the number of periods
+            self.timer.start_at(self._begun + periods * self.seconds)
