@@ -21,6 +21,7 @@ from typing import Final, ParamSpec, TypeVar
 from attrs import define
 
 from ..errors import SchedulerClosedError, SourceCancelledError, TaskCancelledError
+from .beginning import beginning
 from .notes import add_note, notes_of
 from .redacting import redacted
 
@@ -124,13 +125,13 @@ def brief(error: BaseException) -> str:
 
 
 def shown(value: object) -> str:
-    """Return the repr of a value, or its type where the repr fails.
+    """Return the repr of a value, of a long one the beginning; or its type where the repr fails.
 
     >>> shown("x")
     "'x'"
     """
     try:
-        return repr(value)
+        return beginning(value)
     except FAILURES:
         return f"<{type(value).__name__}>"
 

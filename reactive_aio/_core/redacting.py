@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-URL: Final = re.compile(r"([a-z][a-z0-9+.-]*://)(\S+)", re.IGNORECASE)
+URL: Final = re.compile(r"(?<![a-z0-9+.-])([0-9+.-]*[a-z][a-z0-9+.-]*://)(\S+)", re.IGNORECASE)
+"""A URL. It is looked for only where a word begins, so that a long word is read once."""
 HOST: Final = re.compile(r"(\[[^\]]*\]|[^:]*)(:\d*)?\W*")
 """A host with its port, and the quotes or brackets after a URL in a repr."""
 

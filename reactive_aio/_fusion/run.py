@@ -256,6 +256,11 @@ class RegionRun(Passes):
                 raise_all(failures)
 
     @property
+    def closes(self) -> bool:
+        """Return whether some stage has something to let go of. Else only a suspended pass has."""
+        return bool(self._shape.closing)
+
+    @property
     def done(self) -> bool:
         """Return whether some stage needs no more input."""
         stopping = self._shape.stopping

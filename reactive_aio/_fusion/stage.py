@@ -20,8 +20,8 @@ from functools import lru_cache, partial
 from types import AsyncGeneratorType, GeneratorType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
+from .._core.beginning import redacted_beginning
 from .._core.guard import FAILURES
-from .._core.redacting import redacted
 from .fuse import Pace, fuse
 from .requirement import ELEMENT, WHOLE, Requirement
 from .template import Template
@@ -182,7 +182,7 @@ def _shown(value: object, most: int) -> str:
         name = str(getattr(value, "__name__", "<"))
         return kind.__name__ if name.startswith("<") else f"{name}()"
     hidden = os.environ.get(SWITCH, "").lower() in {"0", "false", "no", "off"}
-    text = "<" if hidden else redacted(repr(value))
+    text = "<" if hidden else redacted_beginning(value)
     if text.startswith("<"):
         return type(value).__name__
     if "\n" in text:  # as of an array

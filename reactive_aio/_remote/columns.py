@@ -45,33 +45,46 @@ def _reduced(value: Any) -> Reduced:
 
 
 def _reduced_array(value: Any) -> Reduced:
-    """Reduce an array as a table of one column."""
+    """Reduce an array as one column, with a batch for each chunk."""
     import pyarrow as pa
 
     if _is_extended(value.type):
         own: Reduced = value.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
         return own
     is_chunked = isinstance(value, pa.ChunkedArray)
-    made: Any = pa.Table if is_chunked else pa.RecordBatch
-    return restored_array, (is_chunked, stream_of(made.from_arrays([value], [""])))
+    chunks: list[Any] = value.chunks if is_chunked else [value]
+    schema: Any = pa.schema([("", value.type)])
+    # One by one, since a table would leave out the empty ones at its end.
+    batches = [pa.RecordBatch.from_arrays([each], schema=schema) for each in chunks]
+    return restored_array, (is_chunked, _written(schema, batches))
 
 
 def _is_extended(type_: Any) -> bool:
     import pyarrow as pa
 
-    return isinstance(type_, pa.BaseExtensionType) or any(
-        _is_extended(type_.field(at).type) for at in range(type_.num_fields)
-    )
+    return isinstance(type_, pa.BaseExtensionType) or any(map(_is_extended, _inner(type_)))
+
+
+def _inner(type_: Any) -> Iterator[Any]:
+    """Yield the types that a type is made of."""
+    yield from (type_.field(at).type for at in range(type_.num_fields))
+    if not type_.num_fields and hasattr(type_, "value_type"):  # a dictionary has no fields
+        yield type_.value_type
 
 
 def stream_of(value: Any) -> pickle.PickleBuffer:
     """Write a batch or a table as an IPC stream."""
+    return _written(value.schema, [value])
+
+
+def _written(schema: Any, values: list[Any]) -> pickle.PickleBuffer:
     import pyarrow as pa
 
     sink: Any = pa.BufferOutputStream()
-    stream: Any = pa.ipc.new_stream(sink, value.schema)
+    stream: Any = pa.ipc.new_stream(sink, schema)
     with stream:
-        stream.write(value)
+        for each in values:
+            stream.write(each)
     return pickle.PickleBuffer(sink.getvalue())
 
 

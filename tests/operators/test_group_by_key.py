@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reactive_aio import Flow, KeyedFlow, LimitExceededError, hooks
+from reactive_aio.operators.windowing.by_key import OfKey
 from reactive_aio.operators.windowing.keys import hashed, in_bytes
 
 Keyed = Callable[[KeyedFlow[int, int]], Any]
@@ -243,3 +244,44 @@ def test_a_plan_names_the_method_that_was_called() -> None:
 
     assert "group_by_key(abs -> fold(max, 0))" in keyed.fold(max, 0).describe()
     assert "group_by_key(abs -> reduce(max))" in keyed.reduce(max).describe()
+
+
+# -- the end
+
+
+@pytest.fixture
+def closed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Keep the keys whose state is closed."""
+    keys: list[int] = []
+    close = OfKey.close
+
+    def closing(run: OfKey) -> None:
+        keys.append(run.key)
+        close(run)
+
+    monkeypatch.setattr(OfKey, "close", closing)
+    return keys
+
+
+FAILING = Flow.range(100).concat(Flow[int].error(ValueError("no more")))
+
+
+def test_where_no_stage_holds_anything_only_the_latest_key_is_closed(closed: list[int]) -> None:
+    assert 50 == len(Flow.range(100).group_by_key(abs).map(abs).pairs().take(50).run_sync())
+    assert [49] == closed
+
+    closed.clear()
+    with pytest.raises(ValueError, match="no more"):
+        FAILING.group_by_key(abs).map(abs).pairs().run_sync()
+    assert [99] == closed
+
+
+def test_where_a_stage_holds_something_all_keys_are_closed(closed: list[int]) -> None:
+    with pytest.raises(ValueError, match="no more"):
+        FAILING.group_by_key(abs).buffer(2).pairs().run_sync()
+    assert set(range(100)) == set(closed)
+
+
+def test_a_key_is_closed_in_the_middle_of_its_last_elements(closed: list[int]) -> None:
+    assert [(0, 1)] == Flow.range(100).group_by_key(abs).count().take(1).run_sync()
+    assert [0] == closed

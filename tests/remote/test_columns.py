@@ -34,6 +34,16 @@ def sent(value: object) -> tuple[Any, int, Buffers]:
     return back, len(data) + sum(map(len, arrived)), buffers
 
 
+def ids() -> Any:
+    """Return an array of an extension type."""
+    return pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"0" * 16, b"1" * 16], pa.binary(16)))
+
+
+def coded() -> Any:
+    """Return such values as a dictionary."""
+    return pa.DictionaryArray.from_arrays(pa.array([0, 1, 0], pa.int8()), ids())
+
+
 VALUES: dict[str, Callable[[], Any]] = {
     "batch": batch,
     "part of a batch": lambda: batch().slice(7, 9),
@@ -43,10 +53,21 @@ VALUES: dict[str, Callable[[], Any]] = {
     "array": lambda: pa.array([1, None, 3]),
     "part of an array": lambda: batch().column("list").slice(5, 6),
     "array of chunks": lambda: pa.chunked_array([[1], [2, 3], []]),
+    "array of empty chunks": lambda: pa.chunked_array([[], [1], [], []], pa.int8()),
+    "array of no chunk": lambda: pa.chunked_array([], pa.int8()),
+    "array of dictionaries": lambda: pa.chunked_array(
+        [pa.array([each]).dictionary_encode() for each in ("a", "b", "a")]
+    ),
     "array of nothing": lambda: pa.nulls(3),
     "empty batch": lambda: pa.RecordBatch.from_pydict({"n": pa.array([], pa.int32())}),
     "rows without columns": lambda: pa.table({"n": [1, 2]}).select([]),
-    "type of somebody's own": lambda: pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"0" * 16], pa.binary(16))),
+    "type of somebody's own": ids,
+    "dictionary of such": coded,
+    "dictionaries of such": lambda: pa.chunked_array([coded(), coded()]),
+    "table of dictionaries of such": lambda: pa.table({"id": coded()}),
+    "dictionaries of such in a struct": lambda: pa.StructArray.from_arrays([coded()], ["id"]),
+    "runs of such": lambda: pa.RunEndEncodedArray.from_arrays([2, 5], ids()),
+    "list of such": lambda: pa.ListArray.from_arrays([0, 1, 2], ids()),
     "table of such": lambda: pa.table({"id": pa.array([b"0" * 16], pa.binary(16)).cast(pa.uuid())}),
 }
 
@@ -63,6 +84,8 @@ def test_it_arrives_as_what_it_was(make: Callable[[], Any]) -> None:
         assert value.schema.equals(back.schema, check_metadata=True)
     else:
         assert value.type == back.type
+    if hasattr(value, "chunks"):
+        assert [*map(len, value.chunks)] == [*map(len, back.chunks)]
 
 
 @pytest.mark.parametrize("name", ["part of a batch", "part of a table", "part of an array"])

@@ -147,6 +147,11 @@ class OfKey:
         self._run: RegionRun | None = RegionRun(steps, Named(key) if feed is None else feed, counted=False)
 
     @property
+    def closes(self) -> bool:
+        """Return whether some stage has something to let go of."""
+        return self._run is not None and self._run.closes
+
+    @property
     def pending(self) -> bool:
         """Return whether the stages would emit something if no more elements came."""
         return self._run is not None and self._run.pending
@@ -350,6 +355,10 @@ class ByKey(Grouping):
     stage: GroupByKey
     steps: Steps
     runs: dict[Any, OfKey] = field(init=False, factory=new_dict)
+    latest: OfKey | None = field(init=False, default=None)
+    """The run whose pass may be suspended. The others hold only what their stages do."""
+    closes: bool = field(init=False, default=False)
+    """Whether stages have something to let go of. Else there may be thousands of runs, and nothing to do for them."""
     ahead: Ahead = field(init=False, factory=Ahead)
 
     @property
@@ -366,6 +375,8 @@ class ByKey(Grouping):
                     f"group_by_key(max_keys={self.stage.max_keys}) has no room for another key, {label(key)}. Raise max_keys"
                 )
             run = self.runs[mark] = OfKey(key, self.steps)
+            self.closes = self.closes or run.closes
+        self.latest = run
         return run
         yield  # it is a generator, as the other one is
 
@@ -374,7 +385,7 @@ class ByKey(Grouping):
         for mark in list(
             self.runs
         ):  # the first one of a dict is found ever more slowly while its first ones are deleted
-            run = self.runs[mark]
+            run = self.latest = self.runs[mark]
             yield from run.finish()
             del self.runs[mark]
             run.close()
@@ -386,6 +397,9 @@ class ByKey(Grouping):
 
     def close(self) -> None:
         """Drop what the stages hold."""
-        runs = list(self.runs.values())
+        runs = list(self.runs.values()) if self.closes else []
+        latest, self.latest = self.latest, None
+        if latest is not None:
+            runs.append(latest)
         self.runs.clear()
         raise_all(close_all([run.close for run in runs]))
