@@ -52,8 +52,10 @@ class State(Generic[T]):
 
     def set(self, value: T) -> None:
         """Replace the value. Call it on any thread."""
-        if not (self._distinct and (value is self.value or value == self.value)):
-            self._latest.put(value)
+        latest = self._latest
+        # When it is closed, an equal value is refused as well.
+        if latest.closed or not (self._distinct and (value is latest.value or value == latest.value)):
+            latest.put(value)
 
     def close(self) -> None:
         """End the flow, after the current value. Call it on any thread."""

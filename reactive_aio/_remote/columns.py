@@ -51,11 +51,12 @@ def _reduced_array(value: Any) -> Reduced:
     if _is_extended(value.type):
         own: Reduced = value.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
         return own
-    is_chunked = isinstance(value, pa.ChunkedArray)
-    chunks: list[Any] = value.chunks if is_chunked else [value]
-    schema: Any = pa.schema([("", value.type)])
+    arrow: Any = pa
+    is_chunked = type(value) is arrow.ChunkedArray
+    chunks = value.chunks if is_chunked else [value]
+    schema = arrow.schema([("", value.type)])
     # One by one, since a table would leave out the empty ones at its end.
-    batches = [pa.RecordBatch.from_arrays([each], schema=schema) for each in chunks]
+    batches = [arrow.RecordBatch.from_arrays([each], schema=schema) for each in chunks]
     return restored_array, (is_chunked, _written(schema, batches))
 
 

@@ -220,6 +220,19 @@ async def test_one_who_emits_for_nobody_lets_the_loop_have_its_turn() -> None:
     stop.cancel()
 
 
+async def test_one_who_is_cancelled_in_that_turn_has_emitted_nothing() -> None:
+    lost: list[object] = []
+    with hooks.using(on_discard=lost.append):
+        hub: Hub[int] = Hub(idle="drop")
+        emitting = asyncio.ensure_future(hub.emit(1))
+        await asyncio.sleep(0)
+        emitting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await emitting
+
+    assert (0, []) == (idles(hub), lost)
+
+
 # -- feeding
 
 

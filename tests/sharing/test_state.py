@@ -152,3 +152,11 @@ def test_a_flag_that_is_none_is_refused() -> None:
     distinct: Any = 1
     with pytest.raises(TypeError, match="distinct"):
         State(0, distinct=distinct)
+
+
+def test_a_closed_state_refuses_an_equal_value_as_well() -> None:
+    level = State(1, distinct=True)
+    level.close()
+    for value in (1, 2):
+        with pytest.raises(RuntimeError, match="closed"):
+            level.set(value)

@@ -210,11 +210,11 @@ class Emission(Broadcast, Here):
 
     async def emit(self, item: Any) -> None:
         """Add an element when there is room."""
-        answer = self.offer(item)
-        if answer is Offer.TAKEN:
-            return
-        if answer is Offer.UNWANTED:
-            await asyncio.sleep(0)  # else one who emits for nobody would keep the loop to itself
+        if self._goes_by:
+            # Else one who emits for nobody would keep the loop to itself. The turn comes before the element, because a
+            # cancel in it says that nothing has been emitted.
+            await asyncio.sleep(0)
+        if self.offer(item) in {Offer.TAKEN, Offer.UNWANTED}:
             return
         loop = asyncio.get_running_loop()
         woken: asyncio.Future[None] = loop.create_future()
