@@ -19,6 +19,7 @@ MOST: Final = 4_000
 DEEP: Final = 100
 """Collections in each other whose parts are looked at one by one."""
 
+EMPTY: Final = dict[object, object]()
 BRACKETS: Final[dict[type[Any], tuple[str, str]]] = {
     list: ("[", "]"),
     tuple: ("(", ")"),
@@ -26,9 +27,9 @@ BRACKETS: Final[dict[type[Any], tuple[str, str]]] = {
     set: ("{", "}"),
     frozenset: ("frozenset({", "})"),
     deque: ("deque([", "])"),
-    type({}.keys()): ("dict_keys([", "])"),
-    type({}.values()): ("dict_values([", "])"),
-    type({}.items()): ("dict_items([", "])"),
+    type(EMPTY.keys()): ("dict_keys([", "])"),
+    type(EMPTY.values()): ("dict_values([", "])"),
+    type(EMPTY.items()): ("dict_items([", "])"),
 }
 """The beginning and the end of the repr of a collection."""
 SIZES: Final[dict[type[Any], Callable[[Any], int]]] = {
@@ -72,7 +73,7 @@ def _part(value: object, within: list[object]) -> str:
 
 def _cut(value: Any, within: list[object]) -> str:
     """Return the beginning for a value that is not small. It is in the given collections, each in the one before."""
-    kind = type(value)
+    kind = _kind(value)
     if kind is int:
         return repr(value)
     if kind not in BRACKETS:
@@ -88,12 +89,16 @@ def _cut(value: Any, within: list[object]) -> str:
     return _joined(opening, parts, ",)" if kind is tuple and len(value) == 1 else closing)
 
 
+def _kind(value: object) -> type[object]:
+    return type(value)
+
+
 def _is_small(value: object) -> bool:
     """Return whether a value has few parts, and short ones."""
     room, waiting = MOST, [value]
     while waiting:
         each: Any = waiting.pop()
-        kind = type(each)
+        kind = _kind(each)
         room -= 1 + (SIZES[kind](each) if kind in SIZES else 0)
         if room < 0:
             return False
@@ -105,7 +110,8 @@ def _is_small(value: object) -> bool:
 def _of_text(value: Any) -> str:
     head = value[:MOST]
     # The quotes anywhere in it decide which of them are put around it.
-    for quote in "'\"" if isinstance(value, str) else (b"'", b'"'):
+    quotes: tuple[Any, ...] = ("'", '"') if isinstance(value, str) else (b"'", b'"')
+    for quote in quotes:
         if quote in value:
             head += quote
     return repr(head)[:MOST] + "..."

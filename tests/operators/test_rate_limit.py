@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from contextvars import Context
+from typing import Any, TypeVarTuple, Unpack
 
 import pytest
 from hypothesis import given, settings
@@ -187,15 +188,20 @@ async def test_a_cancel_ends_the_wait() -> None:
     assert 0.0 == now()
 
 
+Ts = TypeVarTuple("Ts")
+
+
 class Setting(VirtualTimeLoop):
     """A loop on which few timers are set."""
 
     few: int = 20
 
-    def call_at(self, *args: Any, **kwargs: Any) -> asyncio.TimerHandle:
+    def call_at(
+        self, when: float, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.TimerHandle:
         self.few -= 1
         assert self.few, "the same timer is set for ever"
-        return super().call_at(*args, **kwargs)
+        return super().call_at(when, callback, *args, context=context)
 
 
 @pytest.mark.parametrize("start", [0.1, 4e7 + 0.1, 4e9 + 0.3])

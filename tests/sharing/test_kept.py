@@ -7,7 +7,8 @@ import gc
 import time
 import weakref
 from collections.abc import Callable
-from typing import Any
+from contextvars import Context
+from typing import TypeVarTuple, Unpack
 
 import pytest
 
@@ -90,15 +91,20 @@ def test_a_replay_is_forgotten_by_age_though_nothing_happens() -> None:
         gc.enable()
 
 
+Ts = TypeVarTuple("Ts")
+
+
 class Setting(VirtualTimeLoop):
     """A loop on which few timers are set."""
 
     few: int = 20
 
-    def call_at(self, *args: Any, **kwargs: Any) -> asyncio.TimerHandle:
+    def call_at(
+        self, when: float, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
+    ) -> asyncio.TimerHandle:
         self.few -= 1
         assert self.few, "the same timer is set for ever"
-        return super().call_at(*args, **kwargs)
+        return super().call_at(when, callback, *args, context=context)
 
 
 @pytest.mark.parametrize("start", [0.1, 0.3, 16383.7])
