@@ -207,7 +207,7 @@ class Setting(VirtualTimeLoop):
 @pytest.mark.parametrize("start", [0.1, 4e7 + 0.1, 4e9 + 0.3])
 def test_the_timer_is_set_once_for_a_permit_however_floats_are_rounded(start: float) -> None:
     async def main() -> None:
-        await asyncio.sleep(start)
+        await Flow.timer(start).drain()
         assert 5 == await Flow.range(5).rate_limit(1, 0.7).count()
 
     with asyncio.Runner(loop_factory=Setting) as runner:

@@ -110,7 +110,7 @@ class Setting(VirtualTimeLoop):
 @pytest.mark.parametrize("start", [0.1, 0.3, 16383.7])
 def test_the_timer_of_a_replay_is_set_once_for_a_list_however_floats_are_rounded(start: float) -> None:
     async def main() -> None:
-        await asyncio.sleep(start)
+        await Flow.timer(start).drain()
         async with Flow.range(9).share(replay=1, replay_for=0.5) as shared:
             assert 0 == await shared.first()
             await asyncio.sleep(5.0)

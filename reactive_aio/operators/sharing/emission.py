@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 from attrs import define, field, frozen
 
 from ..._core.containers import new_deque
-from ..._core.guard import as_failure
+from ..._core.guard import FAILURES, as_failure
 from ..._core.here import Here
 from ..._plan import Inlet, Pushed
 from ...errors import HubClosedError
@@ -223,7 +223,7 @@ class Emission(Broadcast, Here):
             self._wait(waiter)
             await woken
             self._add_with_permit(waiter, item)
-        except BaseException:  # a cancel, or the coroutine is closed because nobody will go on with it
+        except FAILURES:  # a cancel, or the coroutine is closed because nobody will go on with it
             self._withdraw(waiter)
             raise
 
@@ -239,7 +239,7 @@ class Emission(Broadcast, Here):
             if not woken.wait(timeout) and not self.log.ended:
                 raise TimeoutError(f"there was no room in the hub for {timeout} seconds")
             self._add_with_permit(waiter, item)
-        except BaseException:  # a signal may interrupt the wait
+        except FAILURES:  # a signal may interrupt the wait
             self._withdraw(waiter)
             raise
 
