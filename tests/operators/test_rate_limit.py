@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextvars import Context
-from typing import Any, TypeVarTuple, Unpack
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +12,7 @@ from hypothesis import strategies as st
 
 from reactive_aio import UNBOUNDED, Flow, schedulers
 from reactive_aio.testing import TestPublisher, VirtualTimeLoop, no_leaks, probe, run_virtual
+from tests.few_timers import FewTimers
 from tests.registry import AnyFlow
 
 
@@ -188,29 +188,13 @@ async def test_a_cancel_ends_the_wait() -> None:
     assert 0.0 == now()
 
 
-Ts = TypeVarTuple("Ts")
-
-
-class Setting(VirtualTimeLoop):
-    """A loop on which few timers are set."""
-
-    few: int = 20
-
-    def call_at(
-        self, when: float, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
-    ) -> asyncio.TimerHandle:
-        self.few -= 1
-        assert self.few, "the same timer is set for ever"
-        return super().call_at(when, callback, *args, context=context)
-
-
 @pytest.mark.parametrize("start", [0.1, 4e7 + 0.1, 4e9 + 0.3])
 def test_the_timer_is_set_once_for_a_permit_however_floats_are_rounded(start: float) -> None:
     async def main() -> None:
         await Flow.timer(start).drain()
         assert 5 == await Flow.range(5).rate_limit(1, 0.7).count()
 
-    with asyncio.Runner(loop_factory=Setting) as runner:
+    with asyncio.Runner(loop_factory=FewTimers) as runner:
         runner.run(main())
 
 

@@ -12,7 +12,7 @@ from reactive_aio.operators.transforming import runs, sort_by
 from reactive_aio.operators.transforming.runs import Runs
 
 SIZES = (0, 1, 3, 4, 5, 16, 17, 90, 300)
-KINDS = ("few values", "many values", "sorted", "the other way", "all equal")
+KINDS = ("few values", "many values", "sorted", "the other way", "all equal", "one run around the others")
 
 
 @pytest.fixture
@@ -30,6 +30,7 @@ def drawn(kind: str, size: int) -> list[tuple[int, int]]:
         "sorted": lambda n: n,
         "the other way": lambda n: -n,
         "all equal": lambda n: 7,
+        "one run around the others": lambda n: (n % 2) * 10**9 + n if n < runs.RUN else draw.randrange(10**6, 10**8),
     }[kind]
     return [(ranks(n), n) for n in range(size)]
 
@@ -52,7 +53,7 @@ def test_it_sorts_as_python_does(kind: str, size: int, reverse: bool) -> None:
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("kind", ["many values", "sorted", "the other way"])
+@pytest.mark.parametrize("kind", ["many values", "sorted", "the other way", "one run around the others"])
 def test_no_step_sorts_much_more_than_a_run(kind: str, reverse: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     steps: list[int] = []
     fill = Runs._fill

@@ -7,13 +7,12 @@ import gc
 import time
 import weakref
 from collections.abc import Callable
-from contextvars import Context
-from typing import TypeVarTuple, Unpack
 
 import pytest
 
 from reactive_aio import UNBOUNDED, Flow
-from reactive_aio.testing import VirtualTimeLoop, no_leaks, run_virtual
+from reactive_aio.testing import no_leaks, run_virtual
+from tests.few_timers import FewTimers
 from tests.sharing.driven import reads
 from tests.subscribers import ByHand, idle
 
@@ -91,22 +90,6 @@ def test_a_replay_is_forgotten_by_age_though_nothing_happens() -> None:
         gc.enable()
 
 
-Ts = TypeVarTuple("Ts")
-
-
-class Setting(VirtualTimeLoop):
-    """A loop on which few timers are set."""
-
-    few: int = 20
-
-    def call_at(
-        self, when: float, callback: Callable[[Unpack[Ts]], object], *args: *Ts, context: Context | None = None
-    ) -> asyncio.TimerHandle:
-        self.few -= 1
-        assert self.few, "the same timer is set for ever"
-        return super().call_at(when, callback, *args, context=context)
-
-
 @pytest.mark.parametrize("start", [0.1, 0.3, 16383.7])
 def test_the_timer_of_a_replay_is_set_once_for_a_list_however_floats_are_rounded(start: float) -> None:
     async def main() -> None:
@@ -116,7 +99,7 @@ def test_the_timer_of_a_replay_is_set_once_for_a_list_however_floats_are_rounded
             await asyncio.sleep(5.0)
             assert 1 == await shared.first()
 
-    with asyncio.Runner(loop_factory=Setting) as runner:
+    with asyncio.Runner(loop_factory=FewTimers) as runner:
         runner.run(main())
 
 

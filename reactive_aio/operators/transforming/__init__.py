@@ -169,7 +169,7 @@ class Transforming(Fluent[T_co]):
     ) -> Flow[T_co]:
         """Emit all elements in ascending order, by themselves or by their ``key``, when the source has completed.
 
-        Equal elements keep their order, also with ``reverse``. ``key`` is called once for each element, as it comes.
+        Equal elements keep their order, also with ``reverse``. ``key`` is called once for each element, on arrival.
         Demand: unbounded as soon as anything is wanted. At most ``max_size`` elements are kept. They are sorted in steps
         of some thousand elements, and the event loop has its turns in between.
         Errors: LimitExceededError when one more element comes. An exception of ``key`` ends the flow, and so does an

@@ -112,7 +112,7 @@ class Sorting(Transform[T, T]):
 
 @define
 class SortingByKey(Sorting[T]):
-    """The same with a key, which is called once for each element, as it comes."""
+    """Sorts by a key, which is called once for each element, on arrival."""
 
     template: ClassVar[Template | None] = Template(
         """
