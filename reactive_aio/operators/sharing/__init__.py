@@ -54,8 +54,8 @@ class Sharing(Fluent[T_co]):
         without subscribers for that many seconds, and requests nothing in them. This needs a block that holds the flow
         open, else a subscriber is refused with RuntimeError. Numbers below 1, a ``replay`` below 0 and seconds that are
         not above 0 are refused with ValueError when the flow is built.
-        Cancel: a subscriber that leaves does not disturb the others. When the last one leaves, the elements that no
-        subscriber has had go to ``hooks.on_discard``.
+        Cancel: a subscriber that leaves does not disturb the others. An element that no subscriber has had goes to
+        ``hooks.on_discard`` as soon as none can get it any more.
         Spark: one job for all. The operators that follow run after the boundary.
         (Reactor, RxJava, RxPY: ``share``, ``replay``, ``ref_count``; Pekko: ``BroadcastHub``; Kotlin: ``shareIn``.)
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from attrs import Factory, define, field
 
 from ..._core.containers import new_deque
 from ...schedulers.clock import has_virtual_time
+from .broadcast import Then, do
 from .delivery import soon
 
 if TYPE_CHECKING:
@@ -54,11 +55,12 @@ class Ages:
             made.append((self._clock() + self.seconds, self.loop.time() + self.seconds, behind))
         self._wind()
 
-    def look(self) -> None:
+    def look(self) -> Iterable[Then]:
         """Forget the elements that are of that age now; with the lock. The caller holds the log's head."""
-        made, now = self._made, self._clock()
+        made, now, behind = self._made, self._clock(), 0
         while made and made[0][0] <= now:
-            self.broadcast.log.forget(made.popleft()[2])
+            behind = made.popleft()[2]
+        return self.broadcast.forget(behind)
 
     def stop(self) -> None:
         """Forget nothing any more, because no reader can come; from any thread."""
@@ -90,8 +92,10 @@ class Ages:
             return
         head = self.broadcast.log.head  # it is let go of behind the lock
         with self.broadcast.mutex:
-            made = self._made
+            made, behind = self._made, 0
             while made and made[0][1] <= due:
-                self.broadcast.log.forget(made.popleft()[2])
+                behind = made.popleft()[2]
+            calls = tuple(self.broadcast.forget(behind))
         del head
+        do(calls)
         self._wind()

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from asyncio import AbstractEventLoop
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
+from contextvars import Context
 from functools import partial
 from threading import get_ident
 from typing import Any
@@ -14,6 +15,7 @@ from attrs import define, field
 
 from ..._core.containers import new_dict
 from ..._plan import SharedSnapshot, SubscriberSnapshot
+from ...hooks import discard
 from ...spec import subtract_demand
 from .delivery import Delivery
 from .log import Log, Node
@@ -62,9 +64,19 @@ class Broadcast(ABC):
     def _settle(self) -> Then | None:
         """Request more, if readers have moved or need more."""
 
+    @property
     @abstractmethod
-    def _deserted(self, node: Node | None, number: int) -> Iterable[Then]:
-        """Handle the leave of the last reader, from this place."""
+    def _hooks(self) -> Context:
+        """The context whose hooks get the elements that no reader gets."""
+
+    @property
+    @abstractmethod
+    def _may_be_joined(self) -> bool:
+        """Whether a reader may come, and get the replay."""
+
+    @abstractmethod
+    def _deserted(self) -> Iterable[Then]:
+        """Handle the leave of the last reader."""
 
     @abstractmethod
     def _released(self, reader: Reader) -> Iterable[Then]:
@@ -209,10 +221,29 @@ class Broadcast(ABC):
             if self.patience is not None and self.patience.loop is delivery.loop:
                 yield from self._counts_no_more()
         if not log.readers:
-            yield from self._deserted(node, number)
+            yield from self._deserted()
         elif (then := self._settle()) is not None:
             yield then
+        yield from self._let_go(node, number)
         yield from self._released(reader)
+
+    def _let_go(self, node: Node | None, number: int) -> Iterable[Then]:
+        """Discard the elements from this place on that no reader has had, and none can get any more."""
+        log = self.log
+        until = log.places.least if log.readers or log.rest is not None else log.made
+        if self._may_be_joined:
+            until = min(until, log.head.first)
+        if unread := log.unread(node, number, until):
+            yield partial(self._discard, unread)
+
+    def _discard(self, items: list[Any]) -> None:
+        self._hooks.copy().run(discard, items)
+
+    def forget(self, first: int) -> Iterable[Then]:
+        """Let the replay begin with this element, with the lock. The caller holds the log's head."""
+        head = self.log.head
+        self.log.forget(first)
+        return self._let_go(head, head.first)
 
     def _counts(self, evict_after: float | None) -> Then | None:
         """Measure how long readers have to wait, if one has to."""

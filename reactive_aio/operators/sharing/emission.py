@@ -19,11 +19,10 @@ from ..._core.guard import FAILURES, as_failure
 from ..._core.here import Here
 from ..._plan import Inlet, Pushed
 from ...errors import HubClosedError
-from ...hooks import discard, drop_error
+from ...hooks import drop_error
 from ...spec import Subscription
-from .broadcast import Broadcast, Then, do, post
-from .delivery import Delivery, soon
-from .log import Node
+from .broadcast import Broadcast, Then, do
+from .delivery import soon
 from .reader import Distance, Reader
 
 if TYPE_CHECKING:
@@ -128,17 +127,20 @@ class Emission(Broadcast, Here):
         self._granted.append(waiter)
         return waiter
 
-    def _deserted(self, node: Node | None, number: int) -> Iterable[Then]:
-        if self.log.rest is None and (unread := self.log.unread(node, number)):
-            yield partial(self._discard, unread)
+    @property
+    def _hooks(self) -> Context:
+        return self.context
+
+    @property
+    def _may_be_joined(self) -> bool:
+        return True  # a newcomer gets the replay, also when the hub has ended
+
+    def _deserted(self) -> Iterable[Then]:
         if (then := self._settle()) is not None:
             yield then
 
     def _released(self, reader: Reader) -> Iterable[Then]:
         return (reader.release,)
-
-    def _discard(self, items: list[Any]) -> None:
-        self.context.copy().run(discard, items)
 
     # -- the writers, from any thread
 
@@ -200,12 +202,10 @@ class Emission(Broadcast, Here):
             _let_go_of_lost(self._granted)
             if self._waiting or self._granted or self._room <= 0:
                 return Offer.FULL
-            by, deliveries = self._goes_by, self._add(item)
+            by, calls = self._goes_by, self._add(item)
         finally:
             mutex.leave()
-        post(deliveries)
-        if by:
-            self._discard([item])
+        do(calls)
         return Offer.UNWANTED if by else Offer.TAKEN
 
     async def emit(self, item: Any) -> None:
@@ -256,14 +256,11 @@ class Emission(Broadcast, Here):
         with self.mutex:
             self._check_open()
             self._granted.remove(waiter)
-            by, deliveries = self._goes_by, self._add(item)
+            calls = self._add(item)
             # The element has the permit now, until the slowest has read it. Without a reader it is free again.
-            then = None if self.log.readers else self._settle()
-        if by:
-            self._discard([item])
-        post(deliveries)
-        if then is not None:
-            then()
+            if not self.log.readers and (then := self._settle()) is not None:
+                calls.append(then)
+        do(calls)
 
     def _withdraw(self, waiter: Waiter) -> None:
         """Remove a caller that waits no more, if it is there. Its permit goes to the next."""
@@ -282,13 +279,17 @@ class Emission(Broadcast, Here):
         if self.log.ended:
             raise HubClosedError("the hub has ended: it takes no more elements")
 
-    def _add(self, item: Any) -> Iterable[Delivery]:
-        """Add an element, unless it goes by; with the lock. Return the deliveries of readers to notify."""
+    def _add(self, item: Any) -> list[Then]:
+        """Add an element, unless it goes by; with the lock. Return the work to do without it."""
         if self._goes_by:
             self.unwanted += 1
-            return ()
-        self.log.add(item)
-        return self._told()
+            return [partial(self._discard, [item])]
+        log, head = self.log, self.log.head
+        log.add(item)
+        calls: list[Then] = [each.post for each in self._told()]
+        if head is not log.head:  # elements have fallen out of the replay
+            calls += self._let_go(head, head.first)
+        return calls
 
     def close(self, error: BaseException | None) -> None:
         """End it, after the kept elements. Callers that wait for room are refused."""

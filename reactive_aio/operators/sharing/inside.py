@@ -15,7 +15,7 @@ from ...errors import SourceConsumedError
 from ...hooks import discard, drop_error
 from ...spec import Subscription
 from .broadcast import Broadcast, Then, do, post
-from .log import Log, Node
+from .log import Log
 from .mutex import Mutex
 from .reader import Reader
 
@@ -95,27 +95,30 @@ class Inside(Broadcast, Here):
             return partial(self._upstream.request, missing)
         return self.held_up if self.held_up is not None and log.is_held_up(self.lag) else None
 
-    def _deserted(self, node: Node | None, number: int) -> Iterable[Then]:
-        return self._discarded(node, number) if self.over else ()
+    @property
+    def _hooks(self) -> Context:
+        return self.context
+
+    @property
+    def _may_be_joined(self) -> bool:
+        return not self.over
+
+    def _deserted(self) -> Iterable[Then]:
+        return self._unheard() if self.over else ()
 
     def _released(self, reader: Reader) -> Iterable[Then]:
         return (reader.release,)
 
-    def _discarded(self, node: Node | None, number: int) -> Iterable[Then]:
+    def _unheard(self) -> Iterable[Then]:
         error = self.log.let_go()
         if error is not None and not self.heard:
             yield partial(self._drop, error)
-        if unread := self.log.unread(node, number):
-            yield partial(self._discard, unread)
 
     def _drop(self, error: BaseException) -> None:
         if self.inlet is not None:
             self.inlet.dropped(error)
         else:
             self.context.copy().run(drop_error, error)
-
-    def _discard(self, items: list[Any]) -> None:
-        self.context.copy().run(discard, items)
 
     # -- the subscription they are inside of, on its loop
 
@@ -130,8 +133,7 @@ class Inside(Broadcast, Here):
                 return
             self.over, self.held_up = True, None
             upstream, self._upstream = self._upstream, None
-            rest = self.log.rest
-            calls = () if rest is None else tuple(self._discarded(rest.node, rest.at))
+            calls = () if self.log.readers else (*self._unheard(), *self._let_go(*self.log.keep_no_more()))
         if upstream is not None:
             upstream.cancel()
         for call in calls:

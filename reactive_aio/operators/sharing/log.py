@@ -11,6 +11,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 from attrs import define, field
 
+from ..._core.containers import new_list
 from ...spec import add_demand
 
 FEW: Final = 64
@@ -18,6 +19,10 @@ FEW: Final = 64
 
 A longer one is handed out as it is.
 """
+
+
+Span = tuple[int, int]
+"""Elements from one number to the one before another."""
 
 
 class Node:
@@ -145,8 +150,10 @@ class Log:
     replay: int
     made: int = field(init=False, default=0)
     """The number of elements so far."""
-    had: int = field(init=False, default=0)
-    """The number of elements that the fastest reader has taken."""
+    settled: int = field(init=False, default=0)
+    """The elements before this number have been taken by a reader or discarded, but for those that are `owed`."""
+    owed: list[Span] = field(init=False, factory=new_list)
+    """Elements that only slower readers get, because the fastest began behind them."""
     ended: bool = field(init=False, default=False)
     error: BaseException | None = field(init=False, default=None)
     traceback: TracebackType | None = field(init=False, default=None)
@@ -233,6 +240,15 @@ class Log:
         rest.node, rest.at = self.tail, self.made
         self.places.add(rest.at)
 
+    def keep_no_more(self) -> tuple[Node, int]:
+        """Return the place where the next reader begins. From now on only the replay is kept for it."""
+        rest, self.rest = self.rest, None
+        if rest is not None:
+            self.places.remove(rest.at)
+            if rest.node is not None and rest.at < self.head.first:
+                return rest.node, rest.at
+        return self.head, self.head.first
+
     def pass_by(self, cursors: Collection[Cursor], items: list[Any]) -> bool:
         """Count a list as taken whole by these readers; False if one of them does not want all of it.
 
@@ -247,7 +263,7 @@ class Log:
         for cursor in cursors:
             cursor.at = made
         self.places.move(self.made, made, len(cursors))
-        self.made = self.had = self.tail.first = made
+        self.made = self.settled = self.tail.first = made
         return True
 
     # -- the readers
@@ -255,13 +271,8 @@ class Log:
     def join(self, cursor: Cursor) -> None:
         """Place a reader where the replay begins. The first reader begins with elements that nobody has had."""
         self.seal()
-        rest, self.rest = self.rest, None
-        start, number = self.head, self.head.first
-        if rest is not None:
-            self.places.remove(rest.at)
-            if rest.node is not None and rest.at < number:
-                start, number = rest.node, rest.at
-        cursor.node, cursor.at, cursor.goal = start, number, number
+        cursor.node, number = self.keep_no_more()
+        cursor.at = cursor.goal = number
         self.readers += 1
         self.places.add(number)
         self.goals.add(number)
@@ -288,10 +299,13 @@ class Log:
             node = node.behind
             if len(items) < FEW and len(items) < demand and node.behind is not None:
                 items, node = _gathered(items, node, cursor.at + min(demand, FEW))
-        number = cursor.at + len(items)
-        self.places.move(cursor.at, number)
+        at, number = cursor.at, cursor.at + len(items)
+        self.places.move(at, number)
         cursor.node, cursor.at = node, number
-        self.had = max(self.had, number)
+        if self.owed or at > self.settled:
+            self._settle(at, number)
+        elif number > self.settled:
+            self.settled = number
         return items
 
     def take_all(self, readers: Iterable[R], nodes: list[Node | None]) -> list[tuple[R, list[Any]]]:
@@ -329,22 +343,42 @@ class Log:
         node, cursor.node = cursor.node, None
         self.goals.remove(cursor.goal)
         if keeps and not self.readers and node is not None:
-            while node.behind is not None and node.behind.first <= self.had:
+            while node.behind is not None and node.behind.first <= self.settled:
                 node = node.behind
             rest = self.rest = Cursor()
-            rest.node, rest.at = node, max(self.had, cursor.at)
+            rest.node, rest.at = node, max(self.settled, cursor.at)
             self.places.add(rest.at)
         self.places.remove(cursor.at)
 
-    def unread(self, node: Node | None, number: int) -> list[Any]:
-        """Return the elements that nobody has had, from the place of a reader that left."""
+    # -- the elements that no reader gets
+
+    def unread(self, node: Node | None, number: int, until: int) -> list[Any]:
+        """Return the elements from a place to a number that no reader has had, and count them as discarded."""
         self.seal()
-        first = max(self.had, number)
         found: list[Any] = []
-        while node is not None:
-            found += node.items[max(first - node.first, 0) :]
-            node = node.behind
+        for first, last in self._settle(number, until):
+            while node is not None and node.first < last:
+                found += node.items[max(first - node.first, 0) : last - node.first]
+                if node.behind is None or node.behind.first > last:
+                    break
+                node = node.behind
         return found
+
+    def _settle(self, first: int, until: int) -> list[Span]:
+        """Count elements as taken or discarded. Return those that were neither."""
+        if first >= until:
+            return []
+        before = [(max(first, a), min(until, b)) for a, b in self.owed]
+        news = [(a, b) for a, b in before if a < b]
+        if news:
+            parts = [part for a, b in self.owed for part in ((a, min(b, first)), (max(a, until), b))]
+            self.owed = [(a, b) for a, b in parts if a < b]
+        if until > self.settled:
+            if first > self.settled:
+                self.owed.append((self.settled, first))
+            news.append((max(first, self.settled), until))
+            self.settled = until
+        return news
 
 
 def _gathered(items: list[Any], node: Node, until: int) -> tuple[list[Any], Node]:

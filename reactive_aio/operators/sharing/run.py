@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from contextvars import Context
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from ...spec import Subscription, quarter
 from .ages import Ages
 from .broadcast import Broadcast, Then, do, post
 from .delivery import Delivery
-from .log import Log, Node
+from .log import Log
 from .mutex import Mutex
 from .reader import Reader
 
@@ -79,7 +80,7 @@ class Run(Broadcast):
     def admit(self, reader: Reader) -> Iterable[Then]:
         """Add a reader; with the lock. The caller holds the log's head."""
         if self._ages is not None:
-            self._ages.look()
+            yield from self._ages.look()
         yield from self._join(reader)
         if not self.started and self.log.readers >= self.sharing.start and (then := self.start()) is not None:
             yield then
@@ -114,10 +115,18 @@ class Run(Broadcast):
             return 0
         return max(missing, 0)
 
-    def _deserted(self, node: Node | None, number: int) -> Iterable[Then]:
+    @property
+    def _hooks(self) -> Context:
+        return self.sharing.context
+
+    @property
+    def _may_be_joined(self) -> bool:
+        return self.sharing.current is self
+
+    def _deserted(self) -> Iterable[Then]:
         if not self.log.ended:
-            return self.sharing.linger_over(self) if self.keeps else self.close(node, number)
-        return () if self.sharing.current is self else self._discarded(node, number)
+            return self.sharing.linger_over(self) if self.keeps else self._cancelled()
+        return () if self._may_be_joined else self._unheard()
 
     def _released(self, reader: Reader) -> Iterable[Then]:
         over = self.log.ended or self.left
@@ -126,36 +135,35 @@ class Run(Broadcast):
             return ()
         return (reader.release,)
 
-    def close(self, node: Node | None = None, number: int = 0) -> Iterable[Then]:
-        """Cancel it, with the lock. It can't be joined any more. Unread elements after this place are discarded."""
+    def close(self) -> Iterable[Then]:
+        """Cancel it, with the lock. It can't be joined any more."""
+        yield from self._cancelled()
+        yield from self._let_go(*self.log.keep_no_more())
+
+    def _cancelled(self) -> Iterable[Then]:
         self.left = True
         self.sharing.leave(self)
-        if (rest := self.log.rest) is not None:
-            node, number = rest.node, rest.at
         upstream, self._upstream = self._upstream, None
         if upstream is not None:
             yield upstream.cancel
         if self._ages is not None:
             yield self._ages.stop
-        yield from self._discarded(node, number)
 
-    def _discarded(self, node: Node | None, number: int) -> Iterable[Then]:
+    def _unheard(self) -> Iterable[Then]:
         error = self.log.let_go()
         if error is not None and not self.heard:
-            yield partial(self._tell_hooks, drop_error, error)
-        if unread := self.log.unread(node, number):
-            yield partial(self._tell_hooks, discard, unread)
-
-    def _tell_hooks(self, tell: Callable[[Any], None], what: Any) -> None:
-        self.sharing.context.copy().run(tell, what)
+            yield partial(self._hooks.copy().run, drop_error, error)
 
     def fail(self, error: BaseException) -> Iterable[Then]:
         """Cancel it, with the lock, and fail the remaining readers, after the elements that are kept for them."""
         if not self.log.ended:
             yield from self.close()
             yield from self._end(error)
-        elif not self.log.readers:
-            yield from self._discarded(None, 0)  # nobody will come any more to hear of the end
+            return
+        self.sharing.leave(self)
+        if not self.log.readers:  # nobody will come any more to hear of the end
+            yield from self._unheard()
+            yield from self._let_go(*self.log.keep_no_more())
 
     def then(self, call: Then) -> bool:
         """Call something when all cleanup is done. Return False if there is nothing to wait for. With the lock."""
@@ -303,13 +311,14 @@ class Run(Broadcast):
         with self.mutex:
             self._upstream = None
             unheard = self.left
-            calls = tuple[Then, ...]()
+            calls = list[Then]()
             if not self.left:
+                calls += self._end(error)
                 if self.sharing.begins_anew_behind(error):
                     self.sharing.leave(self)
                     unheard = not self.log.readers
-                calls = tuple(self._end(error))
-            may_be_joined = self.sharing.current is self
+                    calls += self._let_go(*self.log.keep_no_more())
+            may_be_joined = self._may_be_joined
         do(calls)
         if self._ages is not None and not may_be_joined:
             self._ages.stop()

@@ -47,6 +47,7 @@ WORLDS = {
     "one loop in turns with a replay": Bounds(together=True, in_turns=True, replay=1, fails=False),
     "one loop in turns held open": Bounds(together=True, in_turns=True, held=True, completes=False, fails=False),
     "three": Bounds(subscribers=3, subscriptions=4, completes=False, fails=False),
+    "three with a lag of two": Bounds(subscribers=3, subscriptions=3, lag=2, completes=False, fails=False),
     "a replay": Bounds(replay=1, fails=False),
     "a replay beyond the lag": Bounds(replay=2, subscriptions=2, times=2, fails=False),
     "a cache": Bounds(replay=1, restart="never", fails=False),
@@ -111,7 +112,7 @@ class Plant:
 
 PLANTS = {
     "a newcomer joins behind the cancel": Plant(
-        Run, "close", "self.sharing.leave(self)", "pass", "I5",
+        Run, "_cancelled", "self.sharing.leave(self)", "pass", "I5",
     ),
     "a run that has ended stays open": Plant(
         Run, "_over", "self.sharing.begins_anew_behind(error)", "False", "I5",
@@ -175,7 +176,22 @@ PLANTS = {
         Run, "_missing", "(self.asked > log.made or log.made not in log.places)", "True", "I6", "a lag of eight",
     ),
     "what nobody has had is left out": Plant(
-        Log, "leave", "keeps and not self.readers", "False", "I2", "held open",
+        Log, "leave", "keeps and not self.readers", "False", "I2|I12", "held open",
+    ),
+    "an element that only a slow reader had to get is lost": Plant(
+        Log, "_settle", "self.owed.append((self.settled, first))", "pass", "I12", "a lag of two",
+    ),
+    "an element that was owed is still owed when it has been taken": Plant(
+        Log, "take", "self.owed or at > self.settled", "at > self.settled", "I12", "three with a lag of two",
+    ),
+    "an element of the replay is discarded": Plant(
+        Broadcast, "_let_go", "if self._may_be_joined:", "if False:", "I12", "a cache",
+    ),
+    "unread elements are lost when the source ends": Plant(
+        Run, "_over", "calls += self._let_go(*self.log.keep_no_more())", "pass", "I12", "held open to the end",
+    ),
+    "unread elements are lost when nobody comes": Plant(
+        Run, "close", "yield from self._let_go(*self.log.keep_no_more())", "pass", "I12", "held open for a while",
     ),
     "two timers wait for somebody": Plant(
         Sharing, "_nobody_came", "run.log.rest is absence", "run.log.rest is not None", "linger", "held open for a while",

@@ -1,6 +1,6 @@
 """The permits of a hub: every order in which emitters come, wait, are woken and are cancelled, while readers take and leave.
 
-The code is the library's own, from `Emission` down. The invariant is I9:
+The code is the library's own, from `Emission` down. The invariants are I12 of the shared flow, and I9:
 
 - The reserved permits and those of unread elements are together no more than the lag.
 - Nobody waits while a permit is free.
@@ -18,8 +18,10 @@ from typing import Any
 import pytest
 from attrs import define, field
 
+from reactive_aio import hooks
 from reactive_aio._core import budgets
 from reactive_aio.errors import HubClosedError
+from reactive_aio.operators.sharing.broadcast import Broadcast
 from reactive_aio.operators.sharing.emission import Emission, Idle, Offer, Waiter
 from reactive_aio.operators.sharing.log import Log
 from reactive_aio.operators.sharing.mutex import Mutex
@@ -54,10 +56,11 @@ class Emitter:
 
     def emit(self) -> None:
         emission = self.world.emission
+        made = emission.log.made
         if emission.offer(self.number) in {Offer.TAKEN, Offer.UNWANTED}:
             ahead = any(each.state in {"waits", "woken"} for each in self.world.emitters)
             check(not ahead, "I9: one who comes does not heed those who wait")
-            self.taken()
+            self.taken(made)
             return
         try:
             self.waiter = Waiter(self.wake)
@@ -83,16 +86,18 @@ class Emitter:
 
     def go_on(self) -> None:
         assert self.waiter is not None
+        made = self.world.emission.log.made
         try:
             self.world.emission._add_with_permit(self.waiter, self.number)
         except HubClosedError:
             self.state = "refused"
         else:
-            self.taken()
+            self.taken(made)
 
-    def taken(self) -> None:
+    def taken(self, made: int) -> None:
         self.state = "emitted"
-        self.world.emitted.append(self.number)
+        went_by = self.world.emission.log.made == made
+        (self.world.gone if went_by else self.world.emitted).append(self.number)
 
 
 @define(eq=False)
@@ -135,12 +140,21 @@ class Hub:
     line: list[Emitter] = field(factory=list)
     """In the order in which they came."""
     emitted: list[int] = field(factory=list)
+    """In the order of the log."""
+    gone: list[int] = field(factory=list)
+    """Emitted for nobody."""
+    discarded: list[object] = field(factory=list)
     regions: list[Region] = field(factory=list)
     absences: int = 0
 
     def __attrs_post_init__(self) -> None:
-        self.emission = Emission(self.lag, Log(self.replay), Mutex(), self.idle)
+        with hooks.using(on_discard=self.discard):
+            self.emission = Emission(self.lag, Log(self.replay), Mutex(), self.idle)
         self.emitters = [Emitter(self, n) for n in range(LAGS[self.lag])]
+
+    def discard(self, element: object) -> None:
+        self.check_lock()
+        self.discarded.append(element)
 
     def check_lock(self) -> None:
         check(not self.emission.mutex.is_mine, "I10: an event is posted under the lock")
@@ -212,6 +226,17 @@ class Hub:
         if kept and (region := self.region) is not None and not region.loop.events:
             wanted = self.emitted[: region.asked]
             check(region.given == wanted, "I9: what has been taken is not delivered")
+        self.check_discarded()
+
+    def check_discarded(self) -> None:
+        log = self.emission.log
+        there = [each.reader.cursor.at for each in self.regions if not each.reader.over]
+        kept = min([log.head.first, *there] + ([] if log.rest is None else [log.rest.at]))
+        lost = list(self.gone)
+        for number, element in enumerate(self.emitted):
+            had = any(each.from_ <= number < each.reader.cursor.at for each in self.regions)
+            lost += [] if had or number >= kept else [element]
+        check(sorted(self.discarded, key=str) == sorted(lost, key=str), "I12: what nobody gets is not discarded once")
 
     def state(self) -> object:
         log, region = self.emission.log, self.region
@@ -223,13 +248,14 @@ class Hub:
         freely = self.emission._until - log.made if self.emission.mutex.untouched else 0
         replay = log.made - log.head.first if self.replay else 0
         granted = len(self.emission._granted)
-        return waiting, new, reader, rest, log.ended, events, len(self.regions), granted, freely, replay
+        unread = log.made - log.settled, tuple((log.made - a, log.made - b) for a, b in log.owed)
+        return waiting, new, reader, rest, log.ended, events, len(self.regions), granted, freely, replay, unread
 
 
-def tried_all(idle: Idle, monkeypatch: pytest.MonkeyPatch) -> None:
+def tried_all(idle: Idle, replay: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Try all with each lag."""
     for lag in LAGS:
-        tried(idle, lag, 0, monkeypatch)
+        tried(idle, lag, replay, monkeypatch)
 
 
 def tried(idle: Idle, lag: int, replay: int, monkeypatch: pytest.MonkeyPatch) -> int:
@@ -277,7 +303,7 @@ PLANTS = {
         Emission, "takes", "self._waiting or self._granted or", "", "I9",
     ),
     "one who emits does not notice that somebody else has been there": Plant(
-        Mutex, "__enter__", "get_ident(), False", "get_ident(), self.untouched", "I9",
+        Mutex, "__enter__", "get_ident(), False", "get_ident(), self.untouched", "I9|I12",
     ),
     "more is added in a burst than there is room for": Plant(
         Emission, "takes", "least + self.lag", "least + self.lag + 1", "I9",
@@ -286,7 +312,13 @@ PLANTS = {
         Emission, "_deserted", "(then := self._settle()) is not None", "False", "I9", "drop",
     ),
     "nobody is woken when an element goes by": Plant(
-        Emission, "_add_with_permit", "None if self.log.readers else self._settle()", "None", "I9", "drop",
+        Emission, "_add_with_permit", "if not self.log.readers", "if False", "I9", "drop",
+    ),
+    "an element that falls out of the replay unread is lost": Plant(
+        Emission, "_add", "head is not log.head", "False", "I12", "drop, with a replay",
+    ),
+    "an element of the replay is discarded": Plant(
+        Broadcast, "_let_go", "if self._may_be_joined:", "if False:", "I12", "drop, with a replay",
     ),
     "all may add while there is no reader": Plant(
         Emission, "_settle", "self._waiting and self._room > 0", "self._waiting and not self.log.readers", "I9", "drop",
@@ -300,4 +332,4 @@ def test_a_planted_bug_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> N
     plant.sow(monkeypatch)
 
     with pytest.raises(Violation, match=plant.said):
-        tried_all("drop" if plant.world == "drop" else "wait", monkeypatch)
+        tried_all("drop" if "drop" in plant.world else "wait", int("replay" in plant.world), monkeypatch)

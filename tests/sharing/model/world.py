@@ -7,7 +7,7 @@ The code is the library's own: `Sharing`, `Run`, `Log`, `Reader`, `Delivery`. Th
 - Regions that record the elements that they are given.
 - A source that delivers, ends, and finishes its cleanup at any time.
 
-The invariants are I1 to I11 below, but for I9, which is of hubs (`test_permits.py`); each check names the one it is of.
+The invariants are I1 to I12 below, but for I9, which is of hubs (`test_permits.py`); each check names the one it is of.
 
 - I1: the fastest is no more than lag + replay elements ahead of the slowest.
 - I2: a reader is given no more than it asked for, without a gap, from the place where the replay began when it joined.
@@ -20,6 +20,7 @@ The invariants are I1 to I11 below, but for I9, which is of hubs (`test_permits.
 - I8: where nothing is under way and nobody is there, the source has been left.
 - I10: nobody else's code runs under the lock.
 - I11: nothing more is taken for a reader before it has been given what was taken.
+- I12: an element that no reader has taken is discarded, once, as soon as none can get it any more.
 """
 
 from __future__ import annotations
@@ -124,6 +125,12 @@ class Timer:
             check(self.absence == self.loop.world.absences, "linger: a timer of an absence that is over ends the run")
 
 
+class Element(int):
+    """The number of an element in its run, with the source that made it."""
+
+    source: Source
+
+
 @define(eq=False)
 class Source:
     """One subscription to the flow that is shared."""
@@ -171,7 +178,9 @@ class Source:
             yield "the source fails", lambda: self.end(FAILURE)
 
     def give(self, n: int) -> None:
-        items = list(range(self.made, self.made + n))
+        items = [Element(number) for number in range(self.made, self.made + n)]
+        for each in items:
+            each.source = self
         self.made += n
         with self.turn():
             self.run.on_chunk(items)
@@ -351,11 +360,12 @@ class World:
     rest: int = 0
     """The next subscriber begins with this element, if the last has left a run that is held open."""
     dropped: list[BaseException] = field(factory=list)
+    discarded: list[Element] = field(factory=list)
 
     def __attrs_post_init__(self) -> None:
         bounds = self.bounds
         linger = 1.0 if bounds.linger else None
-        with hooks.using(on_error_dropped=self.dropped.append):
+        with hooks.using(on_error_dropped=self.dropped.append, on_discard=self._discard):
             self.sharing = Sharing(
                 FLOW, bounds.lag, bounds.replay, None, bounds.start, bounds.restart, linger
             )  # fmt: skip
@@ -404,8 +414,13 @@ class World:
 
     def run(self, known: set[object]) -> None:
         """Try one order of events."""
-        with hooks.using(on_error_dropped=self.dropped.append):
+        with hooks.using(on_error_dropped=self.dropped.append, on_discard=self._discard):
             self._run(known)
+
+    def _discard(self, element: object) -> None:
+        self.check_lock()
+        assert isinstance(element, Element)
+        self.discarded.append(element)
 
     def _run(self, known: set[object]) -> None:
         """Make moves until there are none, or a situation has been met before."""
@@ -442,8 +457,22 @@ class World:
                 check(not run.left, "I5: a run that has been left can be joined")
                 closed = log.ended and sharing.begins_anew_behind(log.error)
                 check(not closed, "I5: a run that has ended can be joined")
+        for source in self.sources:
+            self.check_discarded(source)
         if not any(loop.events for loop in self.loops):
             self.check_quiet()
+
+    def check_discarded(self, source: Source) -> None:
+        run, log = source.run, source.run.log
+        discarded = [each for each in self.discarded if each.source is source]
+        kept = [each.cursor.at for each in run.everybody]
+        if self.sharing.current is run:
+            kept += [log.head.first] if log.rest is None else [log.head.first, log.rest.at]
+        for number in range(source.made):
+            readers = [each for each in self.inlets if each.reader.broadcast is run and each.first <= number]
+            had = any(number < each.reader.cursor.at for each in readers)
+            expected = 0 if had or min(kept, default=log.made) <= number < log.made else 1
+            check(discarded.count(number) == expected, f"I12: an element is discarded {discarded.count(number)} times")  # type: ignore[arg-type] # an Element is equal to its number
 
     def check_lock(self) -> None:
         check(not self.sharing.mutex.is_mine, "I10: somebody else's code runs under the lock")
@@ -521,5 +550,5 @@ class World:
         return (
             run is self.sharing.current, run is self.sharing.connected, run.begun, run.left, run.finished, run.started,
             run.asked - log.made, log.ended, log.error is None, rest, up, min(log.made, self.bounds.replay),
-            log.made - log.had if self.bounds.held else 0,
+            log.made - log.settled, tuple((log.made - a, log.made - b) for a, b in log.owed), log.made - log.head.first,
         )  # fmt: skip
