@@ -15,7 +15,7 @@ from attrs import define, field
 
 from ..._core.containers import new_dict
 from ..._plan import SharedSnapshot, SubscriberSnapshot
-from ...hooks import discard
+from ...hooks import discard, drop_error
 from ...spec import subtract_demand
 from .delivery import Delivery
 from .log import Log, Node
@@ -235,6 +235,15 @@ class Broadcast(ABC):
             until = min(until, log.head.first)
         if unread := log.unread(node, number, until):
             yield partial(self._discard, unread)
+
+    def _unheard(self) -> Iterable[Then]:
+        """Report the failure if no reader has got it, and none can any more."""
+        error = self.log.let_go()
+        if error is not None and not self.heard:
+            yield partial(self._drop, error)
+
+    def _drop(self, error: BaseException) -> None:
+        self._hooks.copy().run(drop_error, error)
 
     def _discard(self, items: list[Any]) -> None:
         self._hooks.copy().run(discard, items)

@@ -109,11 +109,6 @@ class Inside(Broadcast, Here):
     def _released(self, reader: Reader) -> Iterable[Then]:
         return (reader.release,)
 
-    def _unheard(self) -> Iterable[Then]:
-        error = self.log.let_go()
-        if error is not None and not self.heard:
-            yield partial(self._drop, error)
-
     def _drop(self, error: BaseException) -> None:
         if self.inlet is not None:
             self.inlet.dropped(error)

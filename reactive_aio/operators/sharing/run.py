@@ -149,11 +149,6 @@ class Run(Broadcast):
         if self._ages is not None:
             yield self._ages.stop
 
-    def _unheard(self) -> Iterable[Then]:
-        error = self.log.let_go()
-        if error is not None and not self.heard:
-            yield partial(self._hooks.copy().run, drop_error, error)
-
     def fail(self, error: BaseException) -> Iterable[Then]:
         """Cancel it, with the lock, and fail the remaining readers, after the elements that are kept for them."""
         if not self.log.ended:
