@@ -90,6 +90,8 @@ PLACES: dict[str, Made] = {
     "share": lambda slow: N.map(slow).share().drain(),
     "for_each": N.for_each,
     "to_dict": N.to_dict,
+    "to_sorted_list": lambda slow: N.to_sorted_list(key=slow),
+    "top_k": lambda slow: N.top_k(CALLS, key=slow),
     "async for over a range": lambda slow: slow.read(N),
     "async for over a list": lambda slow: slow.read(LIST),
     "async for behind map": lambda slow: slow.read(N.map(abs)),

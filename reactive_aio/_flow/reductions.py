@@ -11,6 +11,7 @@ from .._core.missing import MISSING
 from .._fusion import Stage
 from ..errors import EmptyFlowError
 from ..operators._fluent import Fluent, check_count, check_flag, check_function
+from ..spec import UNBOUNDED
 
 T_co = TypeVar("T_co", covariant=True)
 A = TypeVar("A")
@@ -250,7 +251,7 @@ class Reductions(Fluent[T_co]):
         if key is not None:
             check_function("to_sorted_list", key, "an ordinary function is needed")
         check_flag("to_sorted_list", "reverse", reverse)
-        return await self._value(ToSortedList(key, reverse), [], gathered=True)
+        return await self._value(ToSortedList[Any](key, reverse, UNBOUNDED), [], gathered=True)
 
     async def count_by_key(self, key: Callable[[T_co], K]) -> dict[K, int]:
         """Return the number of elements of each key, in the order in which the keys came.

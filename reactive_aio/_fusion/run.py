@@ -75,7 +75,6 @@ class RegionRun(Passes):
         "_stretches",
         "_whole",
         "empty",
-        "ends",
         "made",
         "mute",
         "total",
@@ -121,8 +120,6 @@ class RegionRun(Passes):
         """The number of input elements of the region after the current stretch."""
         self.mute = shape.mute
         """Whether nothing is passed on before the input has ended, so that a pass never waits for demand."""
-        self.ends = shape.ends
-        """Whether, in addition, only the last stage adds elements after the input."""
         self.empty = not self.transforms
         """Whether there is no stage, so that the output is the input."""
 
@@ -235,7 +232,8 @@ class RegionRun(Passes):
 
     def _timed(self, items: Iterator[Any], until: float) -> Iterator[Any]:
         for item in items:
-            yield item
+            if item is not NOTHING:
+                yield item
             if budgets.clock() >= until:
                 self.paused = True
                 return
@@ -254,6 +252,11 @@ class RegionRun(Passes):
             failures = close_all(made + [self.transforms[place].close for place in reversed(closing)])
             if failures:
                 raise_all(failures)
+
+    @property
+    def ends(self) -> bool:
+        """Whether nothing is passed on before the end of the input, and then the last stage makes the result at once."""
+        return self._shape.ends and not self.transforms[-1].in_steps
 
     @property
     def closes(self) -> bool:

@@ -60,8 +60,16 @@ class Transform(Generic[T, R]):
         return ()
 
     def finish(self) -> Iterable[R]:
-        """Return the elements that are left when the input has completed."""
+        """Return the elements that are left when the input has completed.
+
+        With ``in_steps`` it may yield ``NOTHING`` between two of them, where it may be paused.
+        """
         return ()
+
+    @property
+    def in_steps(self) -> bool:
+        """Return whether ``finish`` takes long before it yields an element."""
+        return False
 
     def close(self) -> None:
         """Let go of what is held when the subscription ends in any way. Called once, or never if nothing was begun."""

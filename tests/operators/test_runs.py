@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import Counter
 from random import Random
 from typing import Any
 
@@ -58,9 +60,10 @@ def test_no_step_sorts_much_more_than_a_run(kind: str, reverse: bool, monkeypatc
     steps: list[int] = []
     fill = Runs._fill
 
-    def counted(self: Runs) -> None:
-        fill(self)
+    def counted(self: Runs) -> bool:
+        filled = fill(self)
         steps.append(len(self._bucket))
+        return filled
 
     monkeypatch.setattr(Runs, "_fill", counted)
     size = 50 * runs.RUN
@@ -69,6 +72,32 @@ def test_no_step_sorts_much_more_than_a_run(kind: str, reverse: bool, monkeypatc
     assert size == sum(steps)
     assert max(steps) <= 2 * runs.RUN
     assert len(steps) <= 50 * 4
+
+
+@pytest.mark.usefixtures("short_runs")
+@pytest.mark.parametrize("key", [None, rank])
+async def test_a_list_is_put_together_in_several_turns(
+    key: Any, still: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fills: list[int] = []
+    turns: list[int] = []
+    fill = Runs._fill
+
+    def slow(self: Runs) -> bool:
+        still[0] += 2e-3
+        fills.append(len(turns))
+        return fill(self)
+
+    monkeypatch.setattr(Runs, "_fill", slow)
+    elements = drawn("many values", 40)
+    task = asyncio.ensure_future(Flow.from_iterable(elements).to_sorted_list(key=key))
+    while not task.done():
+        turns.append(1)
+        await asyncio.sleep(0)
+
+    assert sorted(elements, key=key) == await task
+    assert len(fills) >= 6
+    assert max(Counter(fills).values()) <= 2
 
 
 @pytest.mark.usefixtures("short_runs")

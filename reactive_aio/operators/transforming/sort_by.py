@@ -67,18 +67,28 @@ class Sorting(Transform[T, T]):
     )
 
     def __attrs_post_init__(self) -> None:
-        self.runs = Runs(keyed=False, reverse=self.stage.reverse)
+        self.runs = Runs(keyed=self.stage.key is not None, reverse=self.stage.reverse)
         self.room = min(RUN, self.stage.max_size)
 
     @property
     def latest(self) -> list[Any]:
-        """The latest run, which is the same list during a pass."""
-        return self.runs.latest
+        """The elements of the latest run, which is the same list during a pass."""
+        return self.runs.latest.items
 
     @property
     def append(self) -> Callable[[T], None]:
         """The method that takes an element, looked up once for a pass."""
-        return self.runs.latest.append
+        return self.latest.append
+
+    @property
+    def key(self) -> Callable[[Any], Any] | None:
+        """The key."""
+        return self.stage.key
+
+    @property
+    def rank(self) -> Callable[[Any], None]:
+        """The method that takes the rank of an element, looked up once for a pass."""
+        return self.runs.latest.ranks.append
 
     def next_run(self) -> int:
         """Begin another run. Return the number of elements that it has room for."""
@@ -118,16 +128,8 @@ class SortingByKey(Sorting[T]):
         """
         if len($latest) == $room:
             $room = $next_run()
-        $append(($key(item), item))
+        $rank($key(item))
+        $append(item)
         """,
         local=("room",),
     )
-
-    def __attrs_post_init__(self) -> None:
-        super().__attrs_post_init__()
-        self.runs.keyed = True
-
-    @property
-    def key(self) -> Callable[[Any], Any] | None:
-        """The key."""
-        return self.stage.key
