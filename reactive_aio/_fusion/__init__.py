@@ -31,6 +31,7 @@ from .requirement import WHOLE as WHOLE
 from .requirement import Requirement as Requirement
 from .run import RegionRun as RegionRun
 from .sized import sized as sized
+from .stage import InSteps as InSteps
 from .stage import Stage as Stage
 from .stage import Transform as Transform
 from .stage import label as label

@@ -20,7 +20,7 @@ from .origin import Placed
 from .parts import Placing
 from .passes import Passes
 from .shape import shape_of
-from .stage import Stage, Transform
+from .stage import InSteps, Stage, Transform
 
 AnyTransform = Transform[Any, Any]
 
@@ -256,7 +256,8 @@ class RegionRun(Passes):
     @property
     def ends(self) -> bool:
         """Whether nothing is passed on before the end of the input, and then the last stage makes the result at once."""
-        return self._shape.ends and not self.transforms[-1].in_steps
+        last = self.transforms[-1] if self._shape.ends else None
+        return last is not None and not (isinstance(last, InSteps) and last.in_steps)
 
     @property
     def closes(self) -> bool:

@@ -60,16 +60,8 @@ class Transform(Generic[T, R]):
         return ()
 
     def finish(self) -> Iterable[R]:
-        """Return the elements that are left when the input has completed.
-
-        With ``in_steps`` it may yield ``NOTHING`` between two of them, where it may be paused.
-        """
+        """Return the elements that are left when the input has completed."""
         return ()
-
-    @property
-    def in_steps(self) -> bool:
-        """Return whether ``finish`` takes long before it yields an element."""
-        return False
 
     def close(self) -> None:
         """Let go of what is held when the subscription ends in any way. Called once, or never if nothing was begun."""
@@ -99,6 +91,17 @@ class Transform(Generic[T, R]):
         The failure waits for it.
         """
         return self.pending
+
+
+class InSteps(Transform[T, R]):
+    """A transform that may take long to make one element at the end."""
+
+    __slots__ = ()
+
+    @property
+    def in_steps(self) -> bool:
+        """Return whether ``finish`` yields NOTHING between the steps, where it may be paused."""
+        return True
 
 
 class Stage(Transform[T, R]):

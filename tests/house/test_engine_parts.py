@@ -25,7 +25,6 @@ RUNS_BY_HAND: dict[tuple[str, str], str] = {
     ("operators/observing/do_on_discard.py", "call"): "tells the hook, which looks after failures itself",
     ("operators/observing/peek.py", "_call"): "the source can't be opened if it raises",
     ("operators/sharing/multicast.py", "self._made"): "the source can't be opened if it raises",
-    ("operators/sharing/run.py", "tell"): "tells a hook, which looks after failures itself",
     ("operators/sourcing/callback.py", "unregister"): "raises into close_all, as every cleanup of a source does",
     ("operators/sourcing/defer.py", "self.factory"): "the source can't be opened if it raises",
     ("operators/windowing/substream.py", "self.drop"): "is the library's own",

@@ -10,7 +10,7 @@ from attrs import define, field, frozen
 
 from ..._core.containers import new_list
 from ..._core.missing import MISSING
-from ..._fusion import NOTHING, WHOLE, Parts, Requirement, Stage, Template, Transform
+from ..._fusion import NOTHING, WHOLE, InSteps, Parts, Requirement, Stage, Template, Transform
 from ...hooks import discard
 from ..transforming.sort_by import SortBy, Sorting, SortingByKey
 from .fold import KeepingSeveral
@@ -116,7 +116,7 @@ class ToSortedList(SortBy[T]):
 
 
 @define
-class SortingToList(Sorting[T]):
+class SortingToList(Sorting[T], InSteps[T, Any]):
     """Emits one list."""
 
     whole: list[T] | None = field(init=False, factory=new_list)
