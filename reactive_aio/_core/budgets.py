@@ -171,7 +171,7 @@ class Budget:
         """Schedule a turn. Another thread passes ``call_soon_threadsafe``, which wakes the loop."""
         self._waiting.append(taker)
         try:
-            if self._due.acquire(blocking=False):
+            if self._due.acquire(False):
                 (schedule or self.loop.call_soon)(self._come, context=self._context)
             elif self.loop.is_closed():
                 raise RuntimeError("Event loop is closed")

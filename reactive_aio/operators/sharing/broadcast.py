@@ -288,22 +288,26 @@ class Broadcast(ABC):
         return self._told()
 
     def _told(self) -> Iterable[Delivery]:
-        """Notify the readers that the log has grown. Return the deliveries to post."""
+        """Notify the readers that the log has grown or ended. Return the deliveries to post."""
         told: list[Delivery] = []
+        ended = self.log.ended
         for each in self.deliveries.values():
             if each.posted:
                 each.news = True
-            elif each.note_news():
-                told.append(each)
+                continue
+            for cursor in each.readers.values():
+                if cursor.goal > cursor.at or ended:
+                    each.posted = each.news = True
+                    told.append(each)
+                    break
         return told
 
     def _end(self, error: BaseException | None) -> Iterable[Then]:
         """Add the end, and notify the readers."""
         self.log.end(error)
         yield from self._counts_no_more()
-        for delivery in self.deliveries.values():
-            if delivery.note_news():
-                yield delivery.post
+        for delivery in self._told():
+            yield delivery.post
 
 
 def post(deliveries: Iterable[Delivery]) -> None:

@@ -104,18 +104,6 @@ class Delivery(Taker):
         self.posted = True
         return True
 
-    def note_news(self) -> bool:
-        """Notify all due readers, because the log has grown; as `note` does."""
-        if self.posted:
-            self.news = True
-            return False
-        ended = self.broadcast.log.ended
-        for cursor in self.readers.values():
-            if ended or cursor.goal > cursor.at:
-                self.posted = self.news = True
-                return True
-        return False
-
     @property
     def is_idle(self) -> bool:
         """Whether nothing waits for a turn, and this is the thread of the event loop."""

@@ -145,7 +145,7 @@ PLANTS = {
         Broadcast, "want", "reader.cursor.is_due and reader.delivery.note(reader)", "False", "I6",
     ),
     "news is forgotten while a turn is to come": Plant(
-        Delivery, "note_news", "self.news = True\n        return False", "return False", "I[67]", "two on one loop in a hurry",
+        Broadcast, "_told", "each.news = True\n            continue", "continue", "I[67]", "two on one loop in a hurry",
     ),
     "who is due behind others who were given first is forgotten": Plant(
         Delivery, "hand_out", "if again or", "if", "I[67]", "two on one loop in a hurry",
