@@ -246,7 +246,7 @@ def by_name(kind: Any, names: Names) -> Callable[[Any], tuple[Any, ...]] | None:
     """
     fields: Any = getattr(kind, "_fields", ())
     if issubclass(kind, tuple):
-        if sorted(map(str, fields)) != sorted(names):
+        if not names or sorted(map(str, fields)) != sorted(names):
             return None
         places = [fields.index(name) for name in names]
         return itemgetter(*places) if len(names) > 1 else lambda item: (item[0],)

@@ -118,6 +118,13 @@ def test_a_struct_inside_takes_its_fields_in_the_same_way(item: Any) -> None:
     assert {"n": 7, "one": {"id": 1, "name": "a"}, "some": [{"id": 1, "name": "a"}]} == made
 
 
+@pytest.mark.parametrize("item", [(), [], {}, Row()])
+def test_a_struct_without_fields_is_empty(item: Any) -> None:
+    schema = StructType([StructField("n", LongType()), StructField("none", StructType([]))])
+
+    assert [{"n": 7, "none": {}}] == columns(schema).table([(7, item)], 0).to_pylist()
+
+
 @pytest.mark.parametrize("kind", [Visit, Data])
 def test_an_object_that_lacks_a_field_is_told(kind: Any) -> None:
     item = Data("a", 1) if kind is Data else Visit(1, "a", HERE)
