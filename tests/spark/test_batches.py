@@ -267,7 +267,7 @@ def test_a_batch_in_the_place_of_a_row_is_refused_and_the_way_out_is_told(
 
 @pytest.mark.parametrize("as_", [pa.Table, list, 5], ids=repr)
 def test_what_is_no_kind_of_rows_is_told_that_batches_are_one(spark: Any, as_: Any) -> None:
-    with pytest.raises(TypeError, match="as_ must be Row, tuple, dict, pyarrow.RecordBatch or an attrs class"):
+    with pytest.raises(TypeError, match=r"must be Row, tuple, dict, pyarrow\.RecordBatch or an attrs class"):
         Flow.from_spark(spark.range(1), as_=as_)
 
 
