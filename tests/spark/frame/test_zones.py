@@ -91,7 +91,9 @@ def test_what_has_no_zone_is_left_as_it_is() -> None:
 
 
 def test_an_empty_map_of_no_type_stands_beside_times(spark: Any) -> None:
-    frame = spark.sql("select map() as empty, map('a', timestamp'2024-01-01 00:00:00') as times, map('a', map()) as deep")
+    frame = spark.sql(
+        "select map() as empty, map('a', timestamp'2024-01-01 00:00:00') as times, map('a', map()) as deep"
+    )
     row = ({}, {"a": dt.datetime(2024, 1, 1)}, {"a": {}})
 
     assert [row] == [*map(tuple, Flow.from_spark(frame).to_rdd().collect())]
