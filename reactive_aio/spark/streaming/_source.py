@@ -234,6 +234,11 @@ def check_query(method: str, checkpoint: object, output_mode: str, trigger: Any)
             f"{method}(trigger={given!r}): choose one of {', '.join(TRIGGERS)}, such as "
             "{'processingTime': '1 second'}. Continuous and real-time mode have no micro-batches"
         )
+    for name, value in given.items():
+        fits = isinstance(value, str) and value.strip() if name == "processingTime" else value is True
+        if not fits:
+            wanted = "a text, such as '1 second'" if name == "processingTime" else "True"
+            raise ValueError(f"{method}(trigger={given!r}): the value of {name} must be {wanted}")
     return folder, given
 
 
