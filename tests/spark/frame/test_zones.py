@@ -94,7 +94,7 @@ def test_an_empty_map_of_no_type_stands_beside_times(spark: Any) -> None:
     frame = spark.sql(
         "select map() as empty, map('a', timestamp'2024-01-01 00:00:00') as times, map('a', map()) as deep"
     )
-    row = ({}, {"a": dt.datetime(2024, 1, 1)}, {"a": {}})
+    row: tuple[Any, ...] = ({}, {"a": dt.datetime(2024, 1, 1)}, {"a": {}})
 
     assert [row] == [*map(tuple, Flow.from_spark(frame).to_rdd().collect())]
     assert [row[1:2]] == Flow.from_spark(frame, as_=tuple).map(lambda read: read[1:2]).to_frame(
