@@ -147,6 +147,12 @@ def test_prefetch_is_a_count(sc: Any, prefetch: int, error: Any) -> None:
         Flow.from_spark(sc.parallelize([1]), prefetch=prefetch)
 
 
+@pytest.mark.parametrize("ordered", ["no", 1, None])
+def test_whether_elements_are_in_order_is_true_or_false(sc: Any, ordered: Any) -> None:
+    with pytest.raises(TypeError, match=r"from_spark\(ordered=.*: ordered is True or False"):
+        Flow.from_spark(sc.parallelize([1]), ordered=ordered)
+
+
 def test_without_pyspark_the_error_says_what_to_install() -> None:
     code = (
         "import sys; sys.modules['pyspark'] = None\n"
