@@ -93,7 +93,7 @@ def test_a_class_has_to_fit_the_columns(spark: Any) -> None:
 
 @pytest.mark.parametrize("as_", [int, list, "dict"])
 def test_rows_are_read_as_what_is_known(spark: Any, as_: Any) -> None:
-    with pytest.raises(TypeError, match="Row, tuple, dict or an attrs class"):
+    with pytest.raises(TypeError, match=r"Row, tuple, dict, pyarrow\.RecordBatch or an attrs class"):
         Flow.from_spark(spark.range(3), as_=as_)
 
 

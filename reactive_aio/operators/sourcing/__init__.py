@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast, overload
 
 from ..._fusion import label
 from ...spec import Publisher
-from .._fluent import check_count, check_flag, check_function, check_seconds, is_async
+from .._fluent import check_count, check_function, check_seconds, is_async
 from .computed import Computed
 from .iterable import Empty, FromIterable, FromIterator, FromMade, Range, of_async_iterables
 
@@ -483,7 +483,6 @@ class Sourcing(Computed[T_co]):
         from ...spark._source.source import from_spark
 
         check_count("from_spark", "prefetch", prefetch, 1)
-        check_flag("from_spark", "ordered", ordered)
         if checkpoint is not None:
             if context:
                 raise ValueError(

@@ -12,6 +12,7 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from ..._plan import Elsewhere, Inlet, Pushed
 from ...errors import SourceCancelledError, SparkJobError, UnsupportedOnSparkError
+from ...operators._fluent import check_flag
 from ...spec import Subscription, add_demand
 from .._job.asking import asking, check_running
 from .._source.insight import ui_of
@@ -257,6 +258,7 @@ def from_stream(
     )
     if not isinstance(data, ClassicDataFrame):
         raise ends
+    check_flag("from_spark", "ordered", ordered)
     folder, given = check_query("from_spark", checkpoint, output_mode, trigger)
     with asking("from_spark", data.sparkSession):
         if not data.isStreaming:

@@ -347,6 +347,7 @@ async def test_with_a_ledger_a_batch_that_comes_again_takes_effect_once(
         ({"trigger": {"processingTime": 5}}, ValueError, "the value of processingTime must be a text, such as"),
         ({"trigger": {"processingTime": " "}}, ValueError, "the value of processingTime must be a text, such as"),
         ({"prefetch": 0}, ValueError, "prefetch"),
+        ({"ordered": "no"}, TypeError, "ordered is True or False"),
         ({"as_": int}, TypeError, "an attrs class"),
     ],
 )
