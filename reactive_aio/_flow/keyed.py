@@ -9,7 +9,7 @@ from attrs import evolve, frozen
 
 from .._core.missing import MISSING
 from .._fusion import calling_line
-from ..operators._fluent import check_count, check_function, check_seconds
+from ..operators._fluent import check_count, check_flag, check_function, check_seconds
 from ..operators.folding.fold import Count, Fold, Reduce
 from ..operators.folding.ranking import TopK
 from ..operators.windowing.by_key import GroupByKey
@@ -226,6 +226,7 @@ class KeyedFlow(Generic[K_co, T_co]):
 
     def _folded(self, stage: Reduce[T_co], any_order: bool) -> Flow[tuple[K_co, Any]]:
         check_function(stage.name, stage.fn, "combine with an ordinary function")
+        check_flag(stage.name, "any_order", any_order)
         made: KeyedFlow[K_co, Any] = self._with(self._chain.then(stage))
         return evolve(made, stage=evolve(self._stage, any_order=any_order)).pairs()
 

@@ -239,6 +239,16 @@ def test_a_method_of_a_flow_is_found_behind_pairs() -> None:
         keyed.lists()
 
 
+@pytest.mark.parametrize("flag", ["no", 1, None])
+def test_whether_any_order_will_do_is_true_or_false(flag: Any) -> None:
+    keyed = Flow.of(1).group_by_key(bool)
+
+    with pytest.raises(TypeError, match=r"fold\(any_order=.*: any_order is True or False"):
+        keyed.fold(max, 0, any_order=flag)
+    with pytest.raises(TypeError, match=r"reduce\(any_order=.*: any_order is True or False"):
+        keyed.reduce(max, any_order=flag)
+
+
 def test_a_plan_names_the_method_that_was_called() -> None:
     keyed = Flow.range(3).group_by_key(abs)
 

@@ -265,6 +265,12 @@ def test_a_batch_in_the_place_of_a_row_is_refused_and_the_way_out_is_told(
     assert {0, 1} <= {row.n for row in rows}
 
 
+@pytest.mark.parametrize("as_", [pa.Table, list, 5], ids=repr)
+def test_what_is_no_kind_of_rows_is_told_that_batches_are_one(spark: Any, as_: Any) -> None:
+    with pytest.raises(TypeError, match=r"must be Row, tuple, dict, pyarrow\.RecordBatch or an attrs class"):
+        Flow.from_spark(spark.range(1), as_=as_)
+
+
 def test_micro_batches_have_rows(spark: Any, tmp_path: Any) -> None:
     stream = spark.readStream.format("rate").load()
 

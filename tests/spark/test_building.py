@@ -93,7 +93,7 @@ def test_a_class_has_to_fit_the_columns(spark: Any) -> None:
 
 @pytest.mark.parametrize("as_", [int, list, "dict"])
 def test_rows_are_read_as_what_is_known(spark: Any, as_: Any) -> None:
-    with pytest.raises(TypeError, match="Row, tuple, dict or an attrs class"):
+    with pytest.raises(TypeError, match=r"Row, tuple, dict, pyarrow\.RecordBatch or an attrs class"):
         Flow.from_spark(spark.range(3), as_=as_)
 
 
@@ -145,6 +145,12 @@ def test_other_data_is_refused(data: Any) -> None:
 def test_prefetch_is_a_count(sc: Any, prefetch: int, error: Any) -> None:
     with pytest.raises(error, match="prefetch"):
         Flow.from_spark(sc.parallelize([1]), prefetch=prefetch)
+
+
+@pytest.mark.parametrize("ordered", ["no", 1, None])
+def test_whether_elements_are_in_order_is_true_or_false(sc: Any, ordered: Any) -> None:
+    with pytest.raises(TypeError, match=r"from_spark\(ordered=.*: ordered is True or False"):
+        Flow.from_spark(sc.parallelize([1]), ordered=ordered)
 
 
 def test_without_pyspark_the_error_says_what_to_install() -> None:

@@ -15,6 +15,7 @@ from ..._fusion import KEYED, SORT, InTurn, Partial, Placed, Stage
 from ..._plan import Capabilities, Elsewhere, Inlet, Pushed, Source
 from ..._remote.variables import Values, Variable, values_in, variables
 from ...errors import UnsupportedOnSparkError
+from ...operators._fluent import check_flag
 from ...operators.scheduling.repartition import Repartition
 from ...spec import Subscription
 from .._delivery.at_end import DeliveryAtEnd
@@ -259,6 +260,7 @@ def from_spark(
 def _made(data: Any, as_: type[Any] | None, prefetch: int, ordered: bool, wire: str | None) -> FromSpark:
     from .._results.source import from_results
 
+    check_flag("from_spark", "ordered", ordered)
     given = data  # by its declared type, which isinstance narrows to an RDD of unknown elements
     if wire not in (None, *WIRES):
         raise ValueError(f"from_spark(wire={wire!r}): choose one of {', '.join(map(repr, WIRES))}")

@@ -35,7 +35,7 @@ def reading_of(as_: type[Any], schema: StructType) -> Reading:
     import pyarrow as pa
 
     if as_ is not pa.RecordBatch:
-        return reading(as_, schema)
+        return reading(as_, schema, batches=True)
     from pyspark.sql.pandas.types import to_arrow_schema
 
     try:

@@ -49,6 +49,8 @@ def parts_of(by: GroupByKey) -> Parts | None:
     if by.order_by is not None or at == len(by.steps):
         return None
     stage = by.steps[at].operator
+    if isinstance(stage, TopK) and stage.k == 0:  # of no elements there would be no row, and the key would be lost
+        return None
     return stage.in_parts() if isinstance(stage, (Count, TopK)) else None
 
 

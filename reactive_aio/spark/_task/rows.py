@@ -122,9 +122,12 @@ class ReadingClass(Reading):
         return (kind(**dict(zip(self.names, row, strict=True))) for row in rows)
 
 
-def reading(as_: type[Any], schema: StructType, call: str = "from_spark") -> Reading:
-    """Check ``as_`` of a call, and that the columns that are read have values in Python."""
-    check_kind(as_, call)
+def reading(as_: type[Any], schema: StructType, call: str = "from_spark", *, batches: bool = False) -> Reading:
+    """Check ``as_`` of a call, and that the columns that are read have values in Python.
+
+    An error names the kind of batches where the call could have them.
+    """
+    check_kind(as_, call, batches=batches)
     if as_ is dict:
         check_names(as_, schema, call)
     if as_ in (Row, tuple, dict):
@@ -137,7 +140,7 @@ def reading(as_: type[Any], schema: StructType, call: str = "from_spark") -> Rea
     return evolve(made, declared=_declared(fields))
 
 
-def check_kind(as_: Any, call: str) -> None:
+def check_kind(as_: Any, call: str, *, batches: bool = False) -> None:
     """Raise unless rows can become elements of this kind."""
     given: object = as_  # its type, which the test below narrows
     if as_ in (Row, tuple, dict):
@@ -146,7 +149,8 @@ def check_kind(as_: Any, call: str) -> None:
     if not known:
         own: Any = type(given)
         hint = f", such as {own.__name__} itself and not an object of it" if attrs.has(own) else ""
-        raise TypeError(f"{call}(as_={as_!r}): as_ must be Row, tuple, dict or an attrs class{hint}")
+        kinds = "Row, tuple, dict, pyarrow.RecordBatch" if batches else "Row, tuple, dict"
+        raise TypeError(f"{call}(as_={as_!r}): as_ must be {kinds} or an attrs class{hint}")
 
 
 def _declared(fields: list[StructField]) -> tuple[DataType | None, ...] | None:

@@ -81,7 +81,13 @@ def _in_zone(type_: Any, zone: str) -> Any:
         return pa.struct([each.with_type(_in_zone(each.type, zone)) for each in type_])
     if types.is_map(type_):
         item = type_.item_field
-        return pa.map_(_in_zone(type_.key_type, zone), item.with_type(_in_zone(item.type, zone)))
+        key, value = _in_zone(type_.key_type, zone), _in_zone(item.type, zone)
+        if (key, value) == (
+            type_.key_type,
+            item.type,
+        ):  # Arrow does not make every type of a map anew, as that of map()
+            return type_
+        return pa.map_(key, item.with_type(value))
     if types.is_list(type_):
         item = type_.value_field
         return pa.list_(item.with_type(_in_zone(item.type, zone)))

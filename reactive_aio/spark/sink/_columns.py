@@ -15,7 +15,7 @@ from decimal import Decimal
 from functools import lru_cache
 from math import isinf
 from operator import attrgetter, itemgetter
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from attrs import field, frozen
 from pyspark.sql import Row
@@ -63,6 +63,11 @@ Arrow alone would cut 1.5 down to 1 for a column of whole numbers, and a string 
 """
 
 
+SpanT = TypeVar("SpanT", bound=datetime | time | timedelta)
+EXACT: Final = frozenset({datetime, time, timedelta})
+"""Types without nanoseconds, which their subclasses may have."""
+NANOSECONDS: Final = ("nanosecond", "nanoseconds")
+"""The names that pandas has for them: of a time, and of a span."""
 INFINITE: Final = 2.0**128 - 2.0**103
 """The least number that a float of four bytes has no room for."""
 PLAIN: Final = frozenset({bool, int, float, str, bytes, type(None)})
@@ -166,7 +171,7 @@ def check_types(wanted: DataType, kinds: set[type]) -> None:
 def converter(wanted: DataType, zone: tzinfo) -> Callable[[Any], Any] | None:
     """Return the function that turns a value into one that Arrow takes, or None if Arrow takes the value itself."""
     if isinstance(wanted, TimestampType):
-        return lambda value: value.replace(tzinfo=zone) if value.tzinfo is None else value
+        return lambda value: _in_microseconds(value.replace(tzinfo=zone) if value.tzinfo is None else value)
     if (checked := CHECKED.get(type(wanted))) is not None:
         return checked
     if isinstance(wanted, ArrayType):
@@ -191,6 +196,13 @@ def _without_zone(value: datetime | time) -> datetime | time:
     """Raise for a time with a zone. Arrow would convert it to UTC, or forget the zone."""
     if value.tzinfo is not None:
         raise _Unfit("it has a time zone")
+    return _in_microseconds(value)
+
+
+def _in_microseconds(value: SpanT) -> SpanT:
+    """Raise for a time of pandas with nanoseconds, which Arrow would cut off."""
+    if type(value) not in EXACT and any(getattr(value, name, None) for name in NANOSECONDS):
+        raise _Unfit("it has nanoseconds")
     return value
 
 
@@ -204,6 +216,7 @@ def _finite(value: float) -> float:
 CHECKED: Final[dict[type[DataType], Callable[[Any], Any]]] = {
     TimestampNTZType: _without_zone,
     TimeType: _without_zone,
+    DayTimeIntervalType: _in_microseconds,
     FloatType: _finite,
 }
 """The functions that look at each value of a type, and leave it as it is."""
@@ -246,7 +259,7 @@ def by_name(kind: Any, names: Names) -> Callable[[Any], tuple[Any, ...]] | None:
     """
     fields: Any = getattr(kind, "_fields", ())
     if issubclass(kind, tuple):
-        if sorted(map(str, fields)) != sorted(names):
+        if not names or sorted(map(str, fields)) != sorted(names):
             return None
         places = [fields.index(name) for name in names]
         return itemgetter(*places) if len(names) > 1 else lambda item: (item[0],)

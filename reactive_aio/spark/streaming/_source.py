@@ -12,6 +12,7 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from ..._plan import Elsewhere, Inlet, Pushed
 from ...errors import SourceCancelledError, SparkJobError, UnsupportedOnSparkError
+from ...operators._fluent import check_flag
 from ...spec import Subscription, add_demand
 from .._job.asking import asking, check_running
 from .._source.insight import ui_of
@@ -234,6 +235,11 @@ def check_query(method: str, checkpoint: object, output_mode: str, trigger: Any)
             f"{method}(trigger={given!r}): choose one of {', '.join(TRIGGERS)}, such as "
             "{'processingTime': '1 second'}. Continuous and real-time mode have no micro-batches"
         )
+    for name, value in given.items():
+        fits = isinstance(value, str) and value.strip() if name == "processingTime" else value is True
+        if not fits:
+            wanted = "a text, such as '1 second'" if name == "processingTime" else "True"
+            raise ValueError(f"{method}(trigger={given!r}): the value of {name} must be {wanted}")
     return folder, given
 
 
@@ -252,6 +258,7 @@ def from_stream(
     )
     if not isinstance(data, ClassicDataFrame):
         raise ends
+    check_flag("from_spark", "ordered", ordered)
     folder, given = check_query("from_spark", checkpoint, output_mode, trigger)
     with asking("from_spark", data.sparkSession):
         if not data.isStreaming:

@@ -88,3 +88,15 @@ def test_what_has_no_zone_is_left_as_it_is() -> None:
     batch: Any = pa.RecordBatch.from_pydict({"n": [1], "t": [dt.datetime(2024, 1, 1)]})
 
     assert batch is in_zone(batch, "Asia/Tokyo")
+
+
+def test_an_empty_map_of_no_type_stands_beside_times(spark: Any) -> None:
+    frame = spark.sql(
+        "select map() as empty, map('a', timestamp'2024-01-01 00:00:00') as times, map('a', map()) as deep"
+    )
+    row: tuple[Any, ...] = ({}, {"a": dt.datetime(2024, 1, 1)}, {"a": {}})
+
+    assert [row] == [*map(tuple, Flow.from_spark(frame).to_rdd().collect())]
+    assert [row[1:2]] == Flow.from_spark(frame, as_=tuple).map(lambda read: read[1:2]).to_frame(
+        "times map<string, timestamp_ntz>"
+    ).collect()

@@ -83,6 +83,14 @@ def test_a_task_sends_no_more_than_the_greatest_elements_of_each_key() -> None:
     assert {"a": [99, 98.5], "b": [1]} == behind(work, rows)
 
 
+@pytest.mark.parametrize("key", [None, second], ids=["by themselves", "by a function"])
+def test_the_greatest_none_of_each_key_is_an_empty_list(key: Any) -> None:
+    work = work_of(keyed().top_k(0, key=key).pairs())
+    rows = rows_of(work, [("a", 1), ("b", 2)], [("a", 3)])
+
+    assert {"a": [], "b": []} == behind(work, rows)
+
+
 def test_elements_are_ranked_by_the_function_of_top_k_which_is_called_once_for_each() -> None:
     called: list[int] = []
 

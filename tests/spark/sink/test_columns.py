@@ -16,6 +16,7 @@ pytest.importorskip("pyspark")
 from pyspark.sql import Row
 from pyspark.sql.types import (
     ArrayType,
+    DayTimeIntervalType,
     FloatType,
     IntegerType,
     LongType,
@@ -23,6 +24,7 @@ from pyspark.sql.types import (
     StructField,
     StructType,
     TimestampNTZType,
+    TimestampType,
     TimeType,
 )
 
@@ -116,6 +118,34 @@ def test_a_struct_inside_takes_its_fields_in_the_same_way(item: Any) -> None:
     (made,) = columns(schema).table([(7, item, [item])], 0).to_pylist()
 
     assert {"n": 7, "one": {"id": 1, "name": "a"}, "some": [{"id": 1, "name": "a"}]} == made
+
+
+@pytest.mark.parametrize(
+    ("column", "made"),
+    [
+        (TimestampType(), lambda pandas: pandas.Timestamp(1000)),
+        (TimestampType(), lambda pandas: pandas.Timestamp(1000, tz="UTC")),
+        (TimestampNTZType(), lambda pandas: pandas.Timestamp(1000)),
+        (DayTimeIntervalType(), lambda pandas: pandas.Timedelta(1000)),
+    ],
+)
+def test_nanoseconds_are_refused_and_not_cut_off(column: Any, made: Any) -> None:
+    pandas: Any = pytest.importorskip("pandas")
+    value, finer = made(pandas), made(pandas) + pandas.Timedelta(1)
+    schema = StructType([StructField("a", column), StructField("some", ArrayType(column))])
+
+    assert 1 == columns(schema).table([(value, [value])], 0).num_rows
+    with pytest.raises(SchemaMismatchError, match=r"element #1, field a: .* it has nanoseconds"):
+        columns(schema).table([(value, []), (finer, [])], 0)
+    with pytest.raises(SchemaMismatchError, match=r"element #0, field some: .* it has nanoseconds"):
+        columns(schema).table([(value, [finer])], 0)
+
+
+@pytest.mark.parametrize("item", [(), [], {}, Row()])
+def test_a_struct_without_fields_is_empty(item: Any) -> None:
+    schema = StructType([StructField("n", LongType()), StructField("none", StructType([]))])
+
+    assert [{"n": 7, "none": {}}] == columns(schema).table([(7, item)], 0).to_pylist()
 
 
 @pytest.mark.parametrize("kind", [Visit, Data])

@@ -342,7 +342,12 @@ async def test_with_a_ledger_a_batch_that_comes_again_takes_effect_once(
         ({"output_mode": "some"}, ValueError, "append, update, complete"),
         ({"trigger": {"realTime": "5 seconds"}}, UnsupportedOnSparkError, "Continuous and real-time mode have no"),
         ({"trigger": {"continuous": "1 second"}}, UnsupportedOnSparkError, "Continuous and real-time mode have no"),
+        ({"trigger": {"availableNow": False}}, ValueError, "the value of availableNow must be True"),
+        ({"trigger": {"once": "yes"}}, ValueError, "the value of once must be True"),
+        ({"trigger": {"processingTime": 5}}, ValueError, "the value of processingTime must be a text, such as"),
+        ({"trigger": {"processingTime": " "}}, ValueError, "the value of processingTime must be a text, such as"),
         ({"prefetch": 0}, ValueError, "prefetch"),
+        ({"ordered": "no"}, TypeError, "ordered is True or False"),
         ({"as_": int}, TypeError, "an attrs class"),
     ],
 )
