@@ -82,10 +82,8 @@ def _in_zone(type_: Any, zone: str) -> Any:
     if types.is_map(type_):
         item = type_.item_field
         key, value = _in_zone(type_.key_type, zone), _in_zone(item.type, zone)
-        if (key, value) == (
-            type_.key_type,
-            item.type,
-        ):  # Arrow does not make every type of a map anew, as that of map()
+        # Arrow does not make every type of a map anew, as that of map().
+        if key == type_.key_type and value == item.type:
             return type_
         return pa.map_(key, item.with_type(value))
     if types.is_list(type_):

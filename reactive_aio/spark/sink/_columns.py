@@ -15,7 +15,7 @@ from decimal import Decimal
 from functools import lru_cache
 from math import isinf
 from operator import attrgetter, itemgetter
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from attrs import field, frozen
 from pyspark.sql import Row
@@ -63,11 +63,8 @@ Arrow alone would cut 1.5 down to 1 for a column of whole numbers, and a string 
 """
 
 
-SpanT = TypeVar("SpanT", bound=datetime | time | timedelta)
-EXACT: Final = frozenset({datetime, time, timedelta})
-"""Types without nanoseconds, which their subclasses may have."""
-NANOSECONDS: Final = ("nanosecond", "nanoseconds")
-"""The names that pandas has for them: of a time, and of a span."""
+NANOSECONDS: Final = {datetime: "nanosecond", timedelta: "nanoseconds"}
+"""The attributes that subclasses of these have in pandas."""
 INFINITE: Final = 2.0**128 - 2.0**103
 """The least number that a float of four bytes has no room for."""
 PLAIN: Final = frozenset({bool, int, float, str, bytes, type(None)})
@@ -148,6 +145,7 @@ class Columns:
         if type(None) in kinds and not column.nullable:
             raise _Unfit("it must not be None")
         check_types(column.dataType, kinds)
+        check_nanoseconds(values, kinds)
         convert = converter(column.dataType, self.zone)
         if convert is not None:
             values = [None if value is None else convert(value) for value in values]
@@ -168,10 +166,19 @@ def check_types(wanted: DataType, kinds: set[type]) -> None:
             return
 
 
+def check_nanoseconds(values: Iterable[Any], kinds: set[type]) -> None:
+    """Raise for a time or a span of pandas with nanoseconds, which Arrow would cut off."""
+    for python, name in NANOSECONDS.items():
+        if any(issubclass(kind, python) and hasattr(kind, name) for kind in kinds):
+            for value in values:
+                if getattr(value, name, 0):
+                    raise _Unfit("it has nanoseconds")
+
+
 def converter(wanted: DataType, zone: tzinfo) -> Callable[[Any], Any] | None:
     """Return the function that turns a value into one that Arrow takes, or None if Arrow takes the value itself."""
     if isinstance(wanted, TimestampType):
-        return lambda value: _in_microseconds(value.replace(tzinfo=zone) if value.tzinfo is None else value)
+        return lambda value: value.replace(tzinfo=zone) if value.tzinfo is None else value
     if (checked := CHECKED.get(type(wanted))) is not None:
         return checked
     if isinstance(wanted, ArrayType):
@@ -196,13 +203,6 @@ def _without_zone(value: datetime | time) -> datetime | time:
     """Raise for a time with a zone. Arrow would convert it to UTC, or forget the zone."""
     if value.tzinfo is not None:
         raise _Unfit("it has a time zone")
-    return _in_microseconds(value)
-
-
-def _in_microseconds(value: SpanT) -> SpanT:
-    """Raise for a time of pandas with nanoseconds, which Arrow would cut off."""
-    if type(value) not in EXACT and any(getattr(value, name, None) for name in NANOSECONDS):
-        raise _Unfit("it has nanoseconds")
     return value
 
 
@@ -216,7 +216,6 @@ def _finite(value: float) -> float:
 CHECKED: Final[dict[type[DataType], Callable[[Any], Any]]] = {
     TimestampNTZType: _without_zone,
     TimeType: _without_zone,
-    DayTimeIntervalType: _in_microseconds,
     FloatType: _finite,
 }
 """The functions that look at each value of a type, and leave it as it is."""
@@ -224,13 +223,17 @@ CHECKED: Final[dict[type[DataType], Callable[[Any], Any]]] = {
 
 def _inside(wanted: DataType, zone: tzinfo, nullable: bool) -> Callable[[Any], Any]:
     convert = converter(wanted, zone)
+    fine = isinstance(wanted, (TimestampType, TimestampNTZType, DayTimeIntervalType))
 
     def checked(value: Any) -> Any:
         if value is None:
             if not nullable:
                 raise _Unfit("a value in it must not be None")
             return None
-        check_types(wanted, {type(value)})
+        kinds: set[type] = {type(value)}
+        check_types(wanted, kinds)
+        if fine:
+            check_nanoseconds((value,), kinds)
         return value if convert is None else convert(value)
 
     return checked
