@@ -46,6 +46,11 @@ async def run_awaited(feed: Placed[Any], stages: Sequence[Placed[Any]], default:
         except asyncio.CancelledError as cancelled:
             put_off = cancelled
             run.cancel()
+        except GeneratorExit:  # somebody closes this coroutine, which may wait for nothing any more
+            run.cancel()
+            run.host.lifetime.unawaited()
+            run.drop(gathered=gathered)
+            raise
     try:
         if put_off is not None:
             run.drop(gathered=gathered)

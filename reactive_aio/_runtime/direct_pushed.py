@@ -36,7 +36,7 @@ async def run_pushed(feed: Placed[Any], stages: Sequence[Placed[Any]], default: 
     try:
         if not run.closed:
             await run.done
-    except asyncio.CancelledError:
+    except (asyncio.CancelledError, GeneratorExit):  # somebody closes this coroutine
         run.abandon(gathered=gathered)
         raise
     if run.as_it_came() is not None:
@@ -92,7 +92,7 @@ class DirectPushed(Direct, Taker):
             self._fail(error, locate=True)
 
     def abandon(self, *, gathered: bool) -> None:
-        """End because the task was cancelled. The hooks get the elements and errors that reach nobody."""
+        """End because the task was cancelled, or its coroutine closed. The hooks get the elements and errors that reach nobody."""
         if not self.closed:
             for error in self.context.run(self.close):
                 drop_error(error)

@@ -158,13 +158,18 @@ async def only_of(plan: Plan, default: Any, *, gathered: bool = False) -> Any:
     lifetime = Lifetime.awaited()
     result = _Result(asyncio.get_running_loop().create_future(), gathered)
     driver = assemble(plan, result, FlowHost(lifetime), copy_context())
+    may_wait = True
     try:
         try:
             await result.over
+        except GeneratorExit:  # somebody closes this coroutine
+            may_wait = False
+            raise
         finally:
             driver.cancel()
-            await lifetime.ended()
-    except asyncio.CancelledError:
+            if may_wait:
+                await lifetime.ended()
+    except (asyncio.CancelledError, GeneratorExit):
         result.drop()
         lifetime.unawaited()
         raise

@@ -15,7 +15,7 @@ from .._core import budgets
 from .._core.budgets import Stride
 from .._core.containers import new_list
 from .._core.entered import Entered
-from .._core.guard import FAILURES, as_failure, as_of_a_generator
+from .._core.guard import FAILURES, as_failure, as_of_a_generator, is_closed_with
 from .._core.missing import NOTHING
 from .._core.notes import add_note
 from .._plan import FlowLike, Plan, Pulled, Snapshot
@@ -225,7 +225,10 @@ class Steps(Held):
         self.poll = nothing
         self._wake()
         try:
-            await self.lifetime.ended()
+            if error is not None and is_closed_with(error, self.driver.loop):  # nothing can be awaited here
+                self.lifetime.unawaited()
+            else:
+                await self.lifetime.ended()
         except asyncio.CancelledError:
             self.lifetime.unawaited()
             raise

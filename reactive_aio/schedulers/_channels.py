@@ -34,12 +34,13 @@ class WatchedChannel:
     """Called once, when it has been dropped: the other side has hung up, or this is why nothing more can be read."""
     _writing: bool = field(init=False, default=False)
     _open: bool = field(init=False, default=False)
-    _close: weakref.finalize[[], WatchedChannel] = field(init=False)
+    _left: weakref.finalize[[], WatchedChannel] = field(init=False)
+    """Hangs up when nothing refers to this any more."""
 
     def __attrs_post_init__(self) -> None:
         # An event loop that is closed forgets the callbacks that it has not run, `drop` among them.
-        self._close = weakref.finalize(self, self.channel.close)
-        self._close.atexit = False  # another thread may still be using it then, and the system closes it
+        self._left = weakref.finalize(self, self.channel.close)
+        self._left.atexit = False  # another thread may still be using it then, and the system closes it
 
     @property
     def is_open(self) -> bool:
@@ -81,7 +82,8 @@ class WatchedChannel:
             if not self.loop.is_closed():
                 self.loop.remove_reader(self.channel.socket.fileno())
                 self.loop.remove_writer(self.channel.socket.fileno())
-            self._close()
+            self._left.detach()  # and not a call, which does nothing once the interpreter has begun to exit
+            self.channel.close()
 
     def _read(self) -> None:
         failure: BaseException | None = None

@@ -35,7 +35,7 @@ class UnexpectedResponseError(Exception):
         self.status = status
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (str(self), self.status)
+        return type(self), (str(self), self.status), self.__dict__  # which has the notes
 
 
 def follow_events(

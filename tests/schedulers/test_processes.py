@@ -396,6 +396,23 @@ def run(*command: str, text: str | None = None) -> subprocess.CompletedProcess[s
     )
 
 
+def test_a_flow_that_runs_while_the_interpreter_exits_hangs_up_its_channels(tmp_path: Path) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(
+        "import atexit\n"
+        "from reactive_aio import Flow, schedulers\n"
+        "def late():\n"
+        "    print(Flow.range(3).publish_on(schedulers.processes(1)).map(abs).run_sync())\n"
+        'if __name__ == "__main__":\n'
+        "    atexit.register(late)\n"
+        "    Flow.range(3).map(abs).run_sync()  # makes a finalizer: those shut down before `late` is called\n"
+    )
+
+    done = run("-W", "always::ResourceWarning", str(path))
+
+    assert ("[0, 1, 2]\n", "") == (done.stdout, done.stderr)
+
+
 PROGRAM = """
 import sys
 from reactive_aio import Flow, schedulers

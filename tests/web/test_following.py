@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import pickle
 import random
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -258,6 +260,14 @@ def test_another_status_is_a_failure_at_once(status: int) -> None:
     with pytest.raises(UnexpectedResponseError, match=f"status {status}") as caught:
         texts(Service([status]))
     assert status == caught.value.status
+
+
+def test_a_copy_of_the_failure_keeps_the_status_and_the_notes() -> None:
+    error = UnexpectedResponseError("the service answered with status 404", 404)
+    error.add_note("in map(parse)")
+
+    for other in (copy.copy(error), pickle.loads(pickle.dumps(error))):
+        assert (str(error), 404, ["in map(parse)"]) == (str(other), other.status, other.__notes__)
 
 
 def test_another_content_type_is_a_failure_at_once() -> None:
