@@ -101,9 +101,7 @@ LIMITS: Final = """\
   chunk of its own. To copy it takes 40 to 60 us in either program. The calls of the chunk take as long again. They run slowly, because the copy has pushed their code and
   data out of the processor's caches.
 - **Pairs of each element.** `flat_map_iterable` resumes a generator for each result, and counts the results, so that it looks at the clock once for 64
-  of them. The loop by hand does neither. Runs gave 1.93 to 2.10 times.
-- **Rows into files, from run to run.** Rows took 1.02 and 1.30 times `mapInArrow`, an hour apart. Other chapters had warmed the JVM before the better
-  run.
+  of them. The loop by hand does neither. Runs gave 1.93 to 2.13 times.
 - **Lines of a file, from run to run.** Runs gave 1.07 to 2.00 times the loop by hand, and the latest two 1.21 to 1.24. Chunk, text and lines are free
   before the next chunk is read. If glibc then gives the memory back, each chunk is made of new pages. With
   `MALLOC_TRIM_THRESHOLD_=131072` and the same for `MALLOC_MMAP_THRESHOLD_` a flow took twice as long, and the loop by hand 1.6 times.
@@ -111,27 +109,28 @@ LIMITS: Final = """\
   code after twenty runs. Then the flow took 0.27 s, and `toLocalIterator` 0.22 to 0.26. Two such jobs by hand, which make nothing of the batches, took
   0.14, and 0.08 without a new plan and without weighing. A flow without either took 0.17: the compilers had 0.06 and the loop and its calls 0.04. The
   rest was for tasks, the scheduler and the JVM's end of the calls. The benchmark runs each six times. There the compilers have more than all others.
+  After eighty runs the flow took 0.13 s and `toLocalIterator` 0.12. The JVM had 0.10 and 0.06 of that.
 - **Joins.** Q14 joins what a function keeps with a small table. If the function is to discard 99 of 100 rows, all rows go to Python, and Spark's SQL has
   the statistics of the file discard most. `mapInArrow` by hand has the same to pay. So have Spark filter, by `frame.where(...)`: that is the row
-  which the bar is about. Runs gave 0.92, 1.22, 1.27 and 1.50 times. The whole query takes SQL 0.24 s of CPU, so a plan and tasks in Python show.
+  which the bar is about. Runs gave 0.92 to 1.85 times, quiet ones 1.22 and 1.27. The whole query takes SQL 0.24 s of CPU, so a plan and tasks in Python show.
 - **Keyed work on Spark.** Before the shuffle a task holds elements by their keys. So a row of the shuffle has several of them, and Spark has fewer rows to
-  sort. Of the sessions' 2.7 s of CPU the JVM had 1.0 to 1.2 s, and Python 1.7. `groupByKey` by hand took 0.6 s in the JVM and 1.5 in Python. Its rows go
-  to Python without batches, which Spark weighs, and its shuffle has few partitions. A flow begins with Spark's default of 200: with four it took 0.25 s
-  less. `count()` and `top_k()` also run before the shuffle, so Spark shuffles few rows. To count the words takes as long as with `Counter.update` by hand.
-  But the sums of the tasks are added up in Python, and by hand Spark does that.
+  sort. Of the sessions' 2.1 s of CPU the JVM had 0.85, and Python 1.3. `groupByKey` by hand took 0.6 s in the JVM and 1.3 in Python. Its rows go
+  to Python without batches, which Spark weighs. In a warm JVM the number of partitions hardly counts. Runs gave 0.96 and 1.02 times `groupByKey`.
+  `count()` and `top_k()` also run before the shuffle, so Spark shuffles few rows. To count the words took 1.01 and 1.16 times `Counter.update` by hand in
+  batches: Python had 0.65 s, and 0.47 by hand. The sums of the tasks are added up in Python, and by hand Spark does that.
 - **Rows from Spark.** JVM, workers and loop are at work side by side; `toLocalIterator` has the JVM and Python take turns. So where
   the cores have other work as well, the factor is smaller: see [Spark](concepts/spark.md). On two cores CPU time counts. Over half of what the JVM's tasks
   do is to weigh: they took 0.30 s for 600,000 rows of five columns, and 0.10 when they read the same batches unweighed. A row has a text, so it is weighed.
   A flow that did not weigh it took 0.77 s of CPU when warm. The loop had 0.29 of that, the workers and the JVM's tasks 0.17 each, and the JVM's compilers 0.1.
   To make the tuples took 0.08 to 0.13 of the loop's share, and the benchmark's own code 0.04. `toLocalIterator` took 2.2 to 2.7 s, 1.5 of it in Python. By CPU
-  runs gave 2.9 to 3.4 times its speed unweighed, and 2.2 to 2.5 weighed. So the bar needs more than no weighing.
+  the latest runs gave 3.4 and 3.6 times its speed.
 - **Elements of an async iterator.** A call of a Python function takes some 60 ns here, warm, so calls are what counts. `sum` over a ready generator makes
   two for an element: the generator's, and the one that looks whether it has suspended. A bare loop makes one. `async for` makes six: `__anext__`, the
   pass of the region, and four that advance the generator in the name of its owner. Where each element suspends, the bare loop makes 18, and 15 of
   them are asyncio's. `async for` makes 42. Runs gave 1.90 to 2.02 times for `sum` over a ready one.
 - **Several suspended sources.** An element of eight that are merged takes 22 calls, and 14 of them are asyncio's and the generator's. The others advance the
   generator for its owner, count demand, and keep the element until the turn ends. The region behind gets one list of all that comes in one
-  turn of the loop. Runs gave 1.49 to 1.58 times the tasks by hand, and 1.14 to 1.23 times aioitertools, which has neither demand nor a bound. A pair of a
+  turn of the loop. Runs gave 1.49 to 1.58 times the tasks by hand, and 1.11 to 1.23 times aioitertools, which has neither demand nor a bound. A pair of a
   zip takes 49 calls, and 29 of them are not ours.
 - **Inner flows.** A flow of an async generator has a task that owns it, a context, and its place in the order of cleanup. That is 101 calls. A task for
   each generator by hand, 16 at a time and without demand, took 5.7 times as long as a loop without tasks. The rest is to build the flow, to
@@ -141,10 +140,12 @@ LIMITS: Final = """\
   all of 20,000 groups again and again. With 2,000 groups one takes some 50 us.
 - **One element for several readers.** Each of eight that take one element at a time takes 12 calls, and 29 with a queue of one. For a queue
   the loop makes a callback for each task that it wakes. Here one callback makes the steps of all eight. But ours see to the demand of all: each look at
-  the shared log is a lock, and two counts that say how far the slowest and the fastest are. Runs gave 0.95 to 1.07 times the queues, and 1.18 to 1.58 with uvloop. Uvloop's
+  the shared log is a lock, and two counts that say how far the slowest and the fastest are. Runs gave 0.91 to 1.07 times the queues, and 1.18 to 1.58 with uvloop. Uvloop's
   callbacks are so cheap that only the calls count. With a `prefetch` all of this is done for a list.
 - **Offers from a thread, one by one.** The thread runs cold, behind a switch. On a busy machine to wake the loop by `call_soon_threadsafe` takes 9 us
-  then. The budget of the loop, by which no flow holds it for more than a millisecond, adds 1.6 to 2.5 us, and the log 4 to 5.
+  then. The budget of the loop, by which no flow holds it for more than a millisecond, adds 1.6 to 2.5 us, and the log 4 to 5. Runs gave 1.2 to 2.0 times.
+- **Thousands of subscribers, from run to run.** The time of subscribing is most of it, and is taken off. In a process that ran this chapter alone, 1,000
+  subscribers took 18 and 21 ns. Behind other chapters in the same process they took 27 to 47. 10,000 took 8 to 49, whatever ran before.
 - **Bodies of chunks of 64 KiB, from run to run.** Each chunk is a copy of 64 KiB into the socket, after which the processor's caches are cold. Starlette
   awaits the iterator in the task that sends. Here a task owns the iterator, and the one that sends advances it in its name, for exact
   demand and a cleanup in its own context. That is six calls of Python for each chunk and not two. Runs gave 0.86 to 1.27 times the CPU of
