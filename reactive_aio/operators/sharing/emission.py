@@ -287,7 +287,7 @@ class Emission(Broadcast, Here):
         log, head = self.log, self.log.head
         log.add(item)
         calls: list[Then] = [each.post for each in self._told()]
-        if head is not log.head:  # elements have fallen out of the replay
+        if not log.readers:  # else all that falls out of the replay has been had, or is kept for one of them
             calls += self._let_go(head, head.first)
         return calls
 

@@ -315,7 +315,7 @@ PLANTS = {
         Emission, "_add_with_permit", "if not self.log.readers", "if False", "I9", "drop",
     ),
     "an element that falls out of the replay unread is lost": Plant(
-        Emission, "_add", "head is not log.head", "False", "I12", "drop, with a replay",
+        Emission, "_add", "if not log.readers:", "if False:", "I12", "drop, with a replay",
     ),
     "an element of the replay is discarded": Plant(
         Broadcast, "_let_go", "if self._may_be_joined:", "if False:", "I12", "drop, with a replay",
