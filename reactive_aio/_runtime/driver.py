@@ -82,6 +82,9 @@ class RegionDriver(Emission):
         self.cancelled = True
         if not self.closed:
             self.post(self._note, None)
+            if self._gone is None and self.loop.is_closed():
+                # A turn was due when the loop was closed, and will not come. So the post has woken nobody.
+                self.strand(RuntimeError("Event loop is closed"))
 
     def abandon(self) -> None:
         """Count the flow as failed, for errors of its cleanup."""

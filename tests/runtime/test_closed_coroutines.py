@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
 import pytest
 from attrs import define
 
-from reactive_aio import Flow, schedulers
+from reactive_aio import Flow, Hub, schedulers
 from reactive_aio._runtime.host import begun
 
 
@@ -90,6 +91,33 @@ def test_a_coroutine_that_is_closed_after_its_loop_raises_nothing(flow: str, end
     del task
     gc.collect()
     assert {"Task was destroyed but it is pending!"} >= {context["message"] for context in complaints}
+
+
+def test_a_thread_ends_though_a_turn_was_due_when_its_readers_loop_was_closed() -> None:
+    hub: Hub[threading.Event] = Hub(idle="wait")
+    flow = hub.flow.do_on_next(threading.Event.set).subscribe_on(schedulers.thread("closed"))
+    coroutine = flow.to_list()
+
+    async def begin() -> asyncio.Task[object]:
+        task = asyncio.create_task(coroutine)
+        while not hub.subscribers:
+            await asyncio.sleep(0)
+        return task
+
+    loop = asyncio.new_event_loop()
+    loop.set_exception_handler(lambda *_: None)
+    task = loop.run_until_complete(begin())
+    (thread,) = (each for each in threading.enumerate() if each.name == "closed")
+    for passed in (threading.Event(), threading.Event()):  # the second comes when the first has been passed on
+        hub.offer(passed)
+        assert passed.wait(60)
+    loop.close()
+
+    coroutine.close()
+
+    del task
+    thread.join(60)
+    assert not thread.is_alive()
 
 
 @pytest.mark.parametrize("flow", FLOWS)
