@@ -20,6 +20,15 @@ def lost() -> Iterator[list[object]]:
         yield found
 
 
+async def leave_unread(hot: Hot) -> None:
+    """Have somebody subscribe who requests three elements, and leaves when they are made."""
+    reader = reads(hot.shared, 3)
+    await idle()
+    hot.publisher.next(1, 2, 3)
+    reader.cancel()
+    await idle()
+
+
 async def test_an_element_that_a_replay_keeps_for_later_is_not_discarded(lost: list[object]) -> None:
     hub: Hub[int] = Hub(idle="drop", replay=2)
     first = reads(hub.flow)
@@ -119,11 +128,7 @@ async def test_an_ended_run_keeps_its_replay_for_a_later_subscriber_and_no_more(
 async def test_elements_that_are_kept_for_nobody_are_discarded_with_the_end_of_the_block(lost: list[object]) -> None:
     hot = Hot.of(replay=1, restart="never")
     async with hot.shared:
-        reader = reads(hot.shared, 3)
-        await idle()
-        hot.publisher.next(1, 2, 3)
-        reader.cancel()
-        await idle()
+        await leave_unread(hot)
         assert [] == lost
 
     assert [1, 2, 3] == lost
@@ -132,11 +137,7 @@ async def test_elements_that_are_kept_for_nobody_are_discarded_with_the_end_of_t
 async def test_elements_that_are_kept_are_discarded_when_the_next_subscriber_begins_anew(lost: list[object]) -> None:
     hot = Hot.of()
     async with hot.shared:
-        reader = reads(hot.shared, 3)
-        await idle()
-        hot.publisher.next(1, 2, 3)
-        reader.cancel()
-        await idle()
+        await leave_unread(hot)
         hot.publisher.complete()
         await idle()
         assert [1, 2, 3] == lost
