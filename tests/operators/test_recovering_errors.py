@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reactive_aio import Backoff, Flow
+from reactive_aio import Backoff, Flow, TaskCancelledError
 
 
 class OwnError(BaseException):
@@ -63,6 +63,28 @@ async def test_what_is_no_exception_ends_the_flow_unless_it_is_asked_for(
 @pytest.mark.parametrize("method", RECOVERING)
 async def test_a_cancelled_error_that_a_function_raises_is_an_exception(method: str) -> None:
     assert ["up"] == await RECOVERING[method](once(asyncio.CancelledError())).to_list()
+
+
+@pytest.mark.parametrize("method", RECOVERING)
+async def test_the_cancel_of_a_sources_task_ends_the_flow_unless_it_is_named(method: str) -> None:
+    begun: list[asyncio.Task[Any]] = []
+
+    async def attempt(_: int) -> str:
+        task = asyncio.current_task()
+        assert task is not None
+        begun.append(task)
+        if len(begun) == 1:
+            task.cancel()
+            await asyncio.sleep(0)
+        return "up"
+
+    flow = Flow.of(1).map_async(attempt)
+    with pytest.raises(TaskCancelledError):
+        await RECOVERING[method](flow).to_list()
+
+    assert len(begun) == 1
+    begun.clear()
+    assert ["up"] == await RECOVERING[method](flow, errors=(Exception, TaskCancelledError)).to_list()
 
 
 @pytest.mark.parametrize("errors", [KeyError, (KeyError, ValueError), ()])

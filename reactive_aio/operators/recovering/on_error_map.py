@@ -13,7 +13,7 @@ from ..._core.notes import set_cause, set_context
 from ..._plan import Inlet, Pushed
 from ..._plan.nodes import FlowLike
 from ...spec import Subscription
-from .resume import Errors
+from .resume import Errors, catches
 
 T = TypeVar("T")
 
@@ -51,7 +51,7 @@ class ErrorMapping(Coordinator):
 
     def on_source_error(self, error: BaseException) -> None:
         """Fail with what the function makes of the error, which is its cause then."""
-        if not isinstance(error, self.errors):
+        if not catches(self.errors, error):
             self.fail(error)
             return
         mapped = guarded(self.inlet.context, self._mapped, error)

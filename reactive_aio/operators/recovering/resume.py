@@ -12,6 +12,7 @@ from ..._core.guard import Failed, guarded
 from ..._core.notes import set_context
 from ..._plan import Inlet, Pushed
 from ..._plan.nodes import FlowLike
+from ...errors import TaskCancelledError
 from ...spec import Subscription
 from .._fluent import check_flow
 
@@ -19,6 +20,17 @@ T = TypeVar("T")
 
 Errors = type[BaseException] | tuple[type[BaseException], ...]
 """The exceptions that an operator is for, as in an ``except`` clause."""
+
+
+def catches(errors: Errors, error: BaseException) -> bool:
+    """Whether an operator for ``errors`` handles this one. ``Exception`` does not include a `TaskCancelledError`.
+
+    A loop that ends cancels the tasks of its sources. A source that began then would be cut off in its cleanup.
+    """
+    if isinstance(error, TaskCancelledError):
+        named = errors if isinstance(errors, tuple) else (errors,)
+        return isinstance(error, tuple(each for each in named if each is not Exception))
+    return isinstance(error, errors)
 
 
 @frozen
@@ -87,7 +99,7 @@ class Resumption(Coordinator):
     def on_source_error(self, error: BaseException) -> None:
         """Ask for the fallback. A second failure carries the first as its context."""
         first, self._failure = self._failure, None
-        if first is None and isinstance(error, self.errors):
+        if first is None and catches(self.errors, error):
             fallback = guarded(self.inlet.context, self._flow_for, error)
             if not isinstance(fallback, Failed):
                 self._failure = error

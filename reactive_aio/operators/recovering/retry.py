@@ -18,7 +18,7 @@ from ...spec import Subscription
 from .._fluent import check_flow
 from ..timing.waiting import Waiting
 from .backoff import Backoff
-from .resume import Errors
+from .resume import Errors, catches
 
 T = TypeVar("T")
 
@@ -95,7 +95,7 @@ class Attempts(Waiting):
             if before is not None:
                 set_context(error, before.take())
             self.fail(failed.take())
-        elif not isinstance(error, self.given.errors):
+        elif not catches(self.given.errors, error):
             self.fail(failed.take())
         elif self._retries == policy.max_retries:
             failed.take()

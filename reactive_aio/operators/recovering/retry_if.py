@@ -13,7 +13,7 @@ from ..._core.notes import set_context
 from ..._plan import Inlet, Pushed
 from ..._plan.nodes import FlowLike
 from ...spec import Subscription
-from .resume import Errors
+from .resume import Errors, catches
 
 T = TypeVar("T")
 
@@ -53,7 +53,7 @@ class AttemptsIf(Coordinator):
 
     def on_source_error(self, error: BaseException) -> None:
         """Try once more, or give up with this failure."""
-        if not isinstance(error, self.errors):
+        if not catches(self.errors, error):
             self.fail(error)
             return
         self._failed += 1

@@ -12,7 +12,7 @@ from ..._plan import Inlet, Pushed
 from ..._plan.nodes import FlowLike
 from ...spec import Subscription
 from .asking import Asking
-from .resume import Errors
+from .resume import Errors, catches
 
 T = TypeVar("T")
 
@@ -49,7 +49,7 @@ class AttemptsWhen(Asking):
 
     def on_source_error(self, error: BaseException) -> None:
         """Ask whether to try once more, if it is for this failure."""
-        if isinstance(error, self.errors):
+        if catches(self.errors, error):
             self.ask(error)
         else:
             self.fail(error)
