@@ -27,7 +27,7 @@ from ...operators.windowing.by_key import GroupByKey, Steps
 from ...operators.windowing.keys import PLAIN, hashed, in_bytes
 from ...spec import UNBOUNDED
 from .main_classes import MainClasses
-from .packing import WEIGHED, FromShuffle, Pack, Rows, ToShuffle
+from .packing import WEIGHED, FromShuffle, Pack, Rows, ToShuffle, ToShuffleInOrder
 from .shuffled import NO_CLASSES, OfShuffle, Row, Shuffling, Spread, Spreading
 
 MOST: Final = 1 << 14
@@ -68,7 +68,9 @@ def before_shuffle(by: Shuffling, parts: int, classes: MainClasses) -> tuple[Sta
     if not isinstance(by, GroupByKey):
         return (Spreading(by, classes),)
     pack = Pack(by, classes, parts)
-    return (ToShuffle(by, classes), pack) if parts_of(by) is None else (InParts(by, classes, pack),)
+    if parts_of(by) is not None:
+        return (InParts(by, classes, pack),)
+    return (ToShuffle(by, classes) if by.order_by is None else ToShuffleInOrder(by, classes), pack)
 
 
 def behind_shuffle(by: Shuffling, classes: MainClasses = NO_CLASSES) -> Stage[Row, Any]:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from datetime import date, datetime
 from itertools import islice
 from math import isnan
-from operator import itemgetter
 from typing import Any, ClassVar, Final
 from zlib import crc32
 
@@ -39,17 +38,15 @@ WEIGHED: Final = 64
 MERGED: Final = 1 << 20
 """Bytes of the rows of a key that are held behind the shuffle, at least, before some elements are passed on."""
 
-SIMPLE: Final = frozenset({bool, int, str, type(None)})
+SIMPLE: Final[frozenset[type]] = frozenset({bool, int, str, type(None)})
 """Types of keys that stand for their bytes in a dict."""
-ORDERED: Final = frozenset({int, str, date})
+ORDERED: Final[frozenset[type]] = frozenset({int, str, date})
 """Types whose values are in the order of their bytes."""
 
-Marked = tuple[Any, Any, Any]
-"""A value that the elements of a key have in common, the key, and the element, with its place before it if there is an order."""
-WithPlace = tuple[Any, Any]
-"""An element after its place in the order: as bytes, or itself if that is as good."""
-
-_place: Final = itemgetter(0)
+Marked = tuple[Any, ...]
+"""A value that the elements of a key have in common, the key, the place of the element if there is an order, and the element."""
+InPlaces = tuple[list[Any], list[Any]]
+"""The places of elements, and the elements. A place is in bytes, or the value itself if that has the same order."""
 
 
 def place_of(value: Any) -> Any:
@@ -59,35 +56,61 @@ def place_of(value: Any) -> Any:
     return value if type(value) is datetime and value.tzinfo is None else in_bytes(value)
 
 
-def _in_bytes(placed: WithPlace) -> bytes:
-    place = placed[0]
+def _in_bytes(place: Any) -> bytes:
     return place if type(place) is bytes else in_bytes(place)
 
 
-def sort(elements: list[WithPlace]) -> None:
-    """Sort elements by their places."""
+def in_order(places: list[Any], elements: list[Any]) -> InPlaces:
+    """Return elements in the order of their places."""
+    at = range(len(places))
     try:
-        elements.sort(key=_place)
+        order = sorted(at, key=places.__getitem__)
     except TypeError:  # they are of several types
-        elements.sort(key=_in_bytes)
+        order = sorted(at, key=[*map(_in_bytes, places)].__getitem__)
+    return [places[each] for each in order], [elements[each] for each in order]
 
 
 @frozen
 class ToShuffle(OfShuffle[GroupByKey]):
-    """Calls the functions of key and order."""
+    """Calls the function of the key."""
 
     template: ClassVar[Template | None] = Template("""
-        item = $marked(item)
+        key = mark = $key(item)
+        if type(mark) not in $simple: mark = $bytes_of(mark)
+        item = mark, key, item
         $rest
     """)
 
-    def marked(self, item: Any) -> Marked:
-        """Call them for an element."""
-        by = self.by
-        key = by.key(item)
-        if by.order_by is not None:
-            item = place_of(by.order_by(item)), item
-        return key if type(key) in SIMPLE else in_bytes(key), key, item
+    simple: ClassVar[frozenset[type]] = SIMPLE
+    bytes_of = staticmethod(in_bytes)
+
+    @property
+    def key(self) -> Callable[[Any], Any]:
+        """The function."""
+        return self.by.key
+
+
+@frozen
+class ToShuffleInOrder(ToShuffle):
+    """Calls the functions of key and order."""
+
+    template: ClassVar[Template | None] = Template("""
+        key = mark = $key(item)
+        if type(mark) not in $simple: mark = $bytes_of(mark)
+        place = $order(item)
+        if type(place) not in $ordered: place = $place_of(place)
+        item = mark, key, place, item
+        $rest
+    """)
+
+    ordered: ClassVar[frozenset[type]] = ORDERED
+    place_of = staticmethod(place_of)
+
+    @property
+    def order(self) -> Callable[[Any], Any]:
+        """The function of the order."""
+        assert self.by.order_by is not None
+        return self.by.order_by
 
 
 @frozen
@@ -115,15 +138,21 @@ class Rows:
 
     def of(self, key: Any, elements: list[Any], most: int) -> Iterator[Row]:
         """Yield rows of the elements of a key, with so many in each."""
-        mark, ordered = in_bytes(key), self.stage.by.order_by is not None
+        mark = in_bytes(key)
         part = crc32(mark) % self.stage.parts
-        if ordered:
-            sort(elements)
         for at in range(0, len(elements), most):
-            some = elements[at : at + most]
-            yield part, mark, _in_bytes(some[0]) if ordered else b"", self.pickled(key, some)
+            yield part, mark, b"", self.pickled(key, elements[at : at + most])
 
-    def pickled(self, key: Any, elements: list[Any]) -> bytes:
+    def in_order(self, key: Any, places: list[Any], elements: list[Any], most: int) -> Iterator[Row]:
+        """Yield rows of the elements of a key in order."""
+        mark = in_bytes(key)
+        part = crc32(mark) % self.stage.parts
+        places, elements = in_order(places, elements)
+        for at in range(0, len(elements), most):
+            some = places[at : at + most], elements[at : at + most]
+            yield part, mark, _in_bytes(places[at]), self.pickled(key, some)
+
+    def pickled(self, key: Any, elements: list[Any] | InPlaces) -> bytes:
         """Pickle the elements of a row."""
         try:
             return self.pickle((key, elements))
@@ -138,41 +167,64 @@ class Packing(Transform[Marked, Row]):
 
     stage: Pack
     rows: Rows = field(init=False)
-    held: dict[Any, tuple[Any, list[Any]]] = field(init=False, factory=new_dict)
-    """Each key with its elements, by what these have in common."""
+    held: dict[Any, list[Any]] = field(init=False, factory=new_dict)
+    """A key and its elements in one list, by what these have in common. Each element is behind its place, if there is an order.
+
+    A pair for each element, or for each key, would take half as much time again, and more of the caches.
+    """
+    ordered: bool = field(init=False)
     count: int = field(init=False, default=0)
     weight: int = field(init=False, default=0)
     """Their bytes, estimated."""
 
     def __attrs_post_init__(self) -> None:
         self.rows = Rows(self.stage)
+        self.ordered = self.stage.by.order_by is not None
 
     def apply(self, items: Iterator[Marked]) -> Iterator[Row]:
         """Take elements. Yield rows when there are many."""
-        held = self.held
+        take = self._take_in_order if self.ordered else self._take
         while some := list(islice(items, WEIGHED)):
-            for mark, key, element in some:
-                found = held.get(mark)
-                if found is None:
-                    found = held[mark] = key, []
-                found[1].append(element)
+            take(some)
             self._weigh(some)
             if self.weight >= HEAVY:
                 yield from self.finish()
 
+    def _take(self, some: list[Marked]) -> None:
+        held = self.held
+        for mark, key, element in some:
+            found = held.get(mark)
+            if found is None:
+                held[mark] = [key, element]
+            else:
+                found.append(element)
+
+    def _take_in_order(self, some: list[Marked]) -> None:
+        held = self.held
+        for mark, key, place, element in some:
+            found = held.get(mark)
+            if found is None:
+                held[mark] = [key, place, element]
+            else:
+                found.append(place)
+                found.append(element)
+
     def _weigh(self, some: list[Marked]) -> None:
         """Add elements up, by one of them: each time one further on, in case every so many elements are alike."""
-        _, key, element = some[self.count // WEIGHED % len(some)]
+        _, key, *element = some[self.count // WEIGHED % len(some)]
         self.count += len(some)
-        self.weight += len(some) * (OBJECT + len(self.rows.pickled(key, [element])))
+        self.weight += len(some) * (OBJECT + len(self.rows.pickled(key, element)))
 
     def finish(self) -> Iterable[Row]:
         """Yield the rows of all keys, and forget their elements."""
         most = max(1, PIECE * self.count // max(1, self.weight))
         self.count = self.weight = 0
         for mark in list(self.held):
-            key, elements = self.held[mark]
-            yield from self.rows.of(key, elements, most)
+            key, *elements = self.held[mark]
+            if self.ordered:
+                yield from self.rows.in_order(key, elements[::2], elements[1::2], most)
+            else:
+                yield from self.rows.of(key, elements, most)
             del self.held[mark]
 
     def demand(self, n: int) -> int:
@@ -188,8 +240,8 @@ class Packing(Transform[Marked, Row]):
         """Drop the elements that have not been sent on."""
         left = list(self.held.values())
         self.held.clear()
-        for _, elements in left:
-            discard(elements if self.stage.by.order_by is None else [element for _, element in elements])
+        for each in left:
+            discard(each[2::2] if self.ordered else each[1:])
 
 
 @frozen
@@ -244,7 +296,8 @@ class Merging:
 
     mark: Any = field(init=False, default=None)
     key: Any = field(init=False, default=None)
-    held: list[WithPlace] = field(init=False, factory=new_list)
+    places: list[Any] = field(init=False, factory=new_list)
+    elements: list[Any] = field(init=False, factory=new_list)
     weight: int = field(init=False, default=0)
     """The bytes of their rows."""
     most: int = field(init=False, default=0)
@@ -253,35 +306,42 @@ class Merging:
     def merged(self, rows: Iterator[Row]) -> Generator[Found]:
         """Yield the elements of each key in order, some at a time."""
         for row in rows:
-            mark, key, elements = looked_at(row)
+            mark, key, (places, elements) = looked_at(row)
             if mark != self.mark:
                 yield from self.rest()
                 self.mark, self.key, self.most = mark, key, MERGED
-            self.held += elements
+            self.places += places
+            self.elements += elements
             self.weight += len(row[3])
             if self.weight > self.most:
                 yield from self._before(row[2])
 
     def rest(self) -> Generator[Found]:
         """Yield those that are held, since no more come."""
-        if self.held:
-            sort(self.held)
-            yield self._some(len(self.held))
+        if self.elements:
+            yield self._first(in_order(self.places, self.elements), len(self.elements))
         self.weight = 0
 
     def _before(self, place: bytes) -> Generator[Found]:
         """Yield those before the place of the latest row: no later row has any of these."""
-        count = len(self.held)
-        sort(self.held)
-        if at := bisect_left(self.held, place, key=_in_bytes):
-            yield self._some(at)
+        placed = in_order(self.places, self.elements)
+        count = len(self.elements)
+        at = bisect_left(placed[0], place, key=_in_bytes)
+        some = self._first(placed, at)
+        if at:
+            yield some
         self.weight = self.weight * (count - at) // count
         self.most = max(MERGED, 2 * self.weight)
 
-    def _some(self, count: int) -> Found:
-        elements = [element for _, element in self.held[:count]]
-        del self.held[:count]
-        return self.mark, self.key, elements
+    def _first(self, placed: InPlaces, count: int) -> Found:
+        """Return so many of the elements, and hold the others."""
+        places, elements = placed
+        self.places, self.elements = places[count:], elements[count:]
+        return self.mark, self.key, elements[:count]
+
+    def clear(self) -> None:
+        """Hold none."""
+        self.places, self.elements = [], []
 
 
 @define(eq=False)
@@ -308,9 +368,9 @@ class InOrderByKey(Transform[Row, Pair]):
     @property
     def pending(self) -> bool:
         """Return whether the last key still has elements."""
-        return bool(self.merging.held) or self.keys.pending
+        return bool(self.merging.elements) or self.keys.pending
 
     def close(self) -> None:
         """Drop what is held."""
-        self.merging.held.clear()
+        self.merging.clear()
         self.keys.close()
