@@ -54,7 +54,8 @@ class SparkSubscription:
 
     def __attrs_post_init__(self) -> None:
         self._delivery = self.source.delivery(self.inlet, self, self.source.ahead)
-        self._job = Job(self.source.context, str(self.source), self._computation, self, self.inlet.post)
+        source = self.source
+        self._job = Job(source.context, str(source), self._computation, self, self.inlet.post, source.properties)
         self._before = Preparing(
             self.source.context, self._job.group, ended=lambda: self.inlet.post(self._looked, None)
         )

@@ -15,6 +15,7 @@ from attrs import define, field, frozen
 
 from ..._core.guard import Failed, as_failure, as_of_a_generator, guarded
 from .hush import PREFIX, hush
+from .local_properties import NO_PROPERTIES, LocalProperties
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -58,10 +59,13 @@ class JobGroup:
 
     context: SparkContext
     description: str
+    properties: LocalProperties = NO_PROPERTIES
+    """Of the thread that made the flow or the writer."""
     name: str = field(factory=group_name)
 
     def enter(self) -> None:
         """Put them into a group."""
+        self.properties.enter(self.context)
         self.context.setJobGroup(self.name, self.description)
 
     def cancel(self) -> None:
@@ -85,9 +89,9 @@ class JobTag:
         self.session.interruptTag(self.name)
 
 
-def jobs_of(session: Any, description: str) -> Jobs:
+def jobs_of(session: Any, description: str, properties: LocalProperties) -> Jobs:
     """Return the jobs that a thread is to start in a session."""
-    return JobTag(session) if is_connect(session) else JobGroup(session.sparkContext, description)
+    return JobTag(session) if is_connect(session) else JobGroup(session.sparkContext, description, properties)
 
 
 @define(eq=False)

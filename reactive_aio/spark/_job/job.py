@@ -26,6 +26,7 @@ from .._task.connecting import Address, listen, unreachable
 from .._task.pickling import NotPickled
 from .calls import cancel_group, group_name
 from .computation import Computation, Gathered, Group
+from .local_properties import NO_PROPERTIES, LocalProperties
 from .told import failure_of, text_of
 
 if TYPE_CHECKING:
@@ -80,6 +81,8 @@ class Job:
     """Makes the computation whose partitions are to run. Its argument is the address for the tasks. It is called on a thread."""
     events: Events
     post: Callable[[Callable[[Any], None], Any], None]
+    properties: LocalProperties = NO_PROPERTIES
+    """Of the thread that made the flow."""
     grace: float = GRACE
     """Seconds for tasks to end by themselves before they are killed, which costs Spark its Python workers."""
     secret: bytes = field(init=False, factory=lambda: secrets.token_bytes(32))
@@ -227,6 +230,7 @@ class Job:
 
     def _enter(self) -> None:
         """Put the jobs of this thread into the group, by which they can be cancelled."""
+        self.properties.enter(self.context)
         self.context.setJobGroup(self.group, f"reactive_aio: {self.name}")
 
     def _run(self, partition: int) -> None:

@@ -75,7 +75,7 @@ class ResidentRegion:
 
     def __attrs_post_init__(self) -> None:
         workers = self.workers
-        self._job = Job(workers.context, workers.name, self._computation, self, self._post, GRACE)
+        self._job = Job(workers.context, workers.name, self._computation, self, self._post, workers.properties, GRACE)
         self._seat = Seat.at(workers.context, lambda: self._post(self._offered, None))
 
     def begin(self) -> None:

@@ -19,6 +19,7 @@ from ...errors import UnsupportedOnSparkError
 from ...schedulers.base import Reports, Work, WorkerRegion
 from ...schedulers.threads import check_workers
 from .._job.asking import asking
+from .._job.local_properties import NO_PROPERTIES, LocalProperties
 from .._source.insight import ui_of
 from .._source.portable import check_importable, check_portable
 from .._task.pickling import dumps, dumps_by_value
@@ -40,6 +41,8 @@ class SparkWorkers:
     beat: float = BEAT
     variables: tuple[Variable, ...] = ()
     """The context variables that go along."""
+    properties: LocalProperties = NO_PROPERTIES
+    """The local properties of its jobs."""
 
     awaits: ClassVar[bool] = True
     """Each Python worker has an event loop for what its regions await."""
@@ -92,4 +95,5 @@ def workers(session: Any, slots: int | None, idle: float, context: Iterable[Cont
     at = session.sparkContext
     found = check_importable("schedulers.spark", variables("schedulers.spark", context))
     with asking("schedulers.spark", at):
-        return SparkWorkers(at, slots or max(1, at.defaultParallelism - 1), idle, variables=found)
+        count = slots or max(1, at.defaultParallelism - 1)
+        return SparkWorkers(at, count, idle, variables=found, properties=LocalProperties.here(at))

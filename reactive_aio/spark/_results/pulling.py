@@ -50,7 +50,7 @@ class ClassicPulling(Pulling):
     @property
     def jobs(self) -> Jobs:
         """A group."""
-        return JobGroup(self.source.context, f"reactive_aio: {self.source}")
+        return JobGroup(self.source.context, f"reactive_aio: {self.source}", self.source.properties)
 
     def frames(self) -> Iterator[bytes]:
         """Run a job, and read its results from the JVM. Unread results are dropped with the socket."""

@@ -41,7 +41,7 @@ class SparkKeyed(FromSpark):
         reading = Reading(tuple)
         return SparkKeyed(
             before.data, reading, before.prefetch, before.ordered, stages=(stage,), variables=before.variables,
-            capabilities=left, before=before, by=by,
+            properties=before.properties, capabilities=left, before=before, by=by,
         )  # fmt: skip
 
     def __str__(self) -> str:

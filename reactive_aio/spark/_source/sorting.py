@@ -36,8 +36,9 @@ class SparkSorted(FromSpark):
     def of(before: FromSpark, sort: Placed[Stage[Any, Any]]) -> SparkSorted:
         """Sort the elements of a source."""
         return SparkSorted(
-            before.data, None, before.prefetch, stages=(sort,), variables=before.variables, before=before
-        )
+            before.data, None, before.prefetch, stages=(sort,), variables=before.variables, properties=before.properties,
+            before=before,
+        )  # fmt: skip
 
     def __str__(self) -> str:
         return self.before.work

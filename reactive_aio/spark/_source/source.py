@@ -26,6 +26,7 @@ from .._delivery.unordered import UnorderedDelivery
 from .._job.asking import asking
 from .._job.calls import is_connect
 from .._job.computation import Computation
+from .._job.local_properties import NO_PROPERTIES, LocalProperties
 from .._task.batches import reading_of
 from .._task.packing import ToShuffle
 from .._task.pickling import dumps_for_jobs, of_user
@@ -62,6 +63,8 @@ class FromSpark(Pushed[Any]):
     """The context variables of the subscriber that go along."""
     values: Values = field(factory=Values, repr=False, kw_only=True)
     """Their values, in one subscription."""
+    properties: LocalProperties = field(default=NO_PROPERTIES, repr=False, kw_only=True)
+    """The local properties of its jobs."""
 
     capabilities: Capabilities = field(
         default=Factory(lambda it: it.of_data, takes_self=True), repr=False, kw_only=True
@@ -254,7 +257,9 @@ def from_spark(
                 f"from_spark({argument}={value!r}) takes a streaming DataFrame, made with spark.readStream, not a {type(data).__name__} "
                 "of a batch. Leave the argument out"
             )
-    return evolve(made, variables=check_importable("from_spark", variables("from_spark", context)))
+    found = check_importable("from_spark", variables("from_spark", context))
+    properties = NO_PROPERTIES if is_connect(data) else LocalProperties.here(made.context)
+    return evolve(made, variables=found, properties=properties)
 
 
 def _made(data: Any, as_: type[Any] | None, prefetch: int, ordered: bool, wire: str | None) -> FromSpark:

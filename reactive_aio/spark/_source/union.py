@@ -100,4 +100,7 @@ def together(sources: tuple[FromSpark, ...], method: str) -> SparkUnion:
         parts += each.parts if isinstance(each, SparkUnion) and not each.stages else (each,)
     first = parts[0]
     variables = tuple(dict.fromkeys(variable for part in parts for variable in part.variables))
-    return SparkUnion(first.data, first.reading, first.prefetch, variables=variables, parts=tuple(parts), method=method)
+    return SparkUnion(
+        first.data, first.reading, first.prefetch, variables=variables, properties=first.properties, parts=tuple(parts),
+        method=method,
+    )  # fmt: skip

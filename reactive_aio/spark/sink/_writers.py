@@ -18,6 +18,7 @@ from attrs import field, frozen
 from ...errors import UnsupportedOnSparkError
 from ...operators._fluent import is_async
 from .._job.calls import is_connect
+from .._job.local_properties import LocalProperties
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -100,6 +101,13 @@ class BatchWriter(ABC):
 
     session: SparkSession = field(repr=False)
     run: str = field(factory=_some_run, kw_only=True, validator=_check_run)
+    properties: LocalProperties = field(init=False, repr=False, eq=False)
+    """The local properties of the jobs: those of the thread that makes the writer."""
+
+    @properties.default
+    def _of_this_thread(self) -> LocalProperties:
+        context: Any = getattr(self.session, "sparkContext", None)  # a session of Spark Connect has none
+        return LocalProperties.here(context)
 
     def prepare(self, empty: DataFrame) -> None:
         """Prepare for batches with the schema of an empty frame. There may be nothing to do."""

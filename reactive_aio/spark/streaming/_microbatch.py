@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from attrs import define, field
 
 from ...errors import SparkJobError
+from .._job.local_properties import LocalProperties
 from .._source.source import FromSpark
 from .._task.rows import Reading
 
@@ -137,6 +138,7 @@ class MicroBatch(Consumable[T]):
     _reading: Reading = field(repr=False)
     _prefetch: int = field(repr=False)
     _ordered: bool = field(repr=False)
+    _properties: LocalProperties = field(repr=False)
 
     @property
     def rows(self) -> Flow[T]:
@@ -147,5 +149,7 @@ class MicroBatch(Consumable[T]):
         from ..._flow.flow import flow_of
 
         frame: Any = self.frame  # a classic one: others are refused when the flow is built
-        rows: Flow[T] = flow_of(FromSpark(frame, self._reading, self._prefetch, self._ordered))
+        rows: Flow[T] = flow_of(
+            FromSpark(frame, self._reading, self._prefetch, self._ordered, properties=self._properties)
+        )
         return rows

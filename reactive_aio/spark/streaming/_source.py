@@ -15,6 +15,7 @@ from ...errors import SourceCancelledError, SparkJobError, UnsupportedOnSparkErr
 from ...operators._fluent import check_flag
 from ...spec import Subscription, add_demand
 from .._job.asking import asking, check_running
+from .._job.local_properties import NO_PROPERTIES, LocalProperties
 from .._source.insight import ui_of
 from .._task.rows import Reading, reading
 from ._microbatch import Handover, MicroBatch
@@ -38,6 +39,8 @@ class FromSparkStream(Pushed[MicroBatch[Any]]):
     trigger: Mapping[str, Any]
     rows_prefetch: int
     ordered: bool
+    properties: LocalProperties = NO_PROPERTIES
+    """The local properties of the query and of the jobs that read its rows."""
 
     @property
     def name(self) -> str:
@@ -74,7 +77,9 @@ class FromSparkStream(Pushed[MicroBatch[Any]]):
 
     def start(self, call: Any) -> StreamingQuery:
         """Start the query; on a thread."""
-        check_running("from_spark", self.data.sparkSession)
+        session = self.data.sparkSession
+        check_running("from_spark", session)
+        self.properties.enter(session.sparkContext)  # the thread of the query gets a copy
         writer = self.data.writeStream.outputMode(self.output_mode).option("checkpointLocation", self.checkpoint)
         if self.trigger:
             writer = writer.trigger(**self.trigger)
@@ -166,7 +171,14 @@ class StreamSubscription:
         self._demand -= 1
         source = self.source
         batch: MicroBatch[Any] = MicroBatch(
-            batch_id, self._query_id, handover, frame, source.reading, source.rows_prefetch, source.ordered
+            batch_id,
+            self._query_id,
+            handover,
+            frame,
+            source.reading,
+            source.rows_prefetch,
+            source.ordered,
+            source.properties,
         )
         self.inlet.on_chunk([batch])
 
@@ -264,4 +276,5 @@ def from_stream(
         if not data.isStreaming:
             raise ends
         kinds = reading(as_ or Row, data.schema)
-    return FromSparkStream(data, kinds, folder, output_mode, given, prefetch, ordered)
+        properties = LocalProperties.here(data.sparkSession.sparkContext)
+    return FromSparkStream(data, kinds, folder, output_mode, given, prefetch, ordered, properties)
