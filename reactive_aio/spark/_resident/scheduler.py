@@ -16,8 +16,8 @@ from ..._remote.limit import MOST_BYTES, ByteLimit
 from ..._remote.pickling import Buffers
 from ..._remote.variables import Variable, values_in, variables
 from ...errors import UnsupportedOnSparkError
+from ...operators._fluent import check_count
 from ...schedulers.base import Reports, Work, WorkerRegion
-from ...schedulers.threads import check_workers
 from .._job.asking import asking
 from .._job.local_properties import NO_PROPERTIES, LocalProperties
 from .._source.insight import ui_of
@@ -89,7 +89,7 @@ def workers(session: Any, slots: int | None, idle: float, context: Iterable[Cont
             )
         raise TypeError(f"schedulers.spark() takes a session of PySpark, not {type(given).__name__}")
     if slots is not None:
-        check_workers("spark", slots)
+        check_count("schedulers.spark", "slots", slots, 1)
     if not idle > 0:
         raise ValueError(f"schedulers.spark(idle={idle!r}): idle must be a number of seconds above 0")
     at = session.sparkContext

@@ -18,7 +18,7 @@ from attrs import field, frozen
 from ...errors import UnsupportedOnSparkError
 from ...operators._fluent import is_async
 from .._job.calls import is_connect
-from .._job.local_properties import LocalProperties
+from .._job.local_properties import NO_PROPERTIES, LocalProperties
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -101,13 +101,12 @@ class BatchWriter(ABC):
 
     session: SparkSession = field(repr=False)
     run: str = field(factory=_some_run, kw_only=True, validator=_check_run)
-    properties: LocalProperties = field(init=False, repr=False, eq=False)
+    properties: LocalProperties = field(default=NO_PROPERTIES, init=False, repr=False, eq=False)
     """The local properties of the jobs: those of the thread that makes the writer."""
 
-    @properties.default
-    def _of_this_thread(self) -> LocalProperties:
-        context: Any = getattr(self.session, "sparkContext", None)  # a session of Spark Connect has none
-        return LocalProperties.here(context)
+    def __attrs_post_init__(self) -> None:
+        if not is_connect(self.session):
+            object.__setattr__(self, "properties", LocalProperties.here(self.session.sparkContext))
 
     def prepare(self, empty: DataFrame) -> None:
         """Prepare for batches with the schema of an empty frame. There may be nothing to do."""
@@ -232,6 +231,7 @@ class Frames(BatchWriter):
     fn: Callable[[DataFrame, int], object]
 
     def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
         if not callable(self.fn):
             raise TypeError(f"Frames(fn={self.fn!r}): fn must be a function of a DataFrame and a number")
         if is_async(self.fn):

@@ -127,7 +127,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
         made.connections.append(connection)
         return connection
 
-    def job(_: Any, __: str, ___: Any, events: Any, post: Any, ____: float) -> Job:
+    def job(_: Any, __: str, ___: Any, events: Any, post: Any, *_settings: Any) -> Job:
         return Job(made, events, post)
 
     monkeypatch.setattr(task, "connect", connected)

@@ -259,7 +259,7 @@ def test_arguments_are_checked(spark: Any) -> None:
     on: Any = schedulers.spark
     with pytest.raises(TypeError, match="takes a session of PySpark, not str"):
         on("local")
-    with pytest.raises(ValueError, match="at least 1 worker"):
+    with pytest.raises(ValueError, match="slots must be at least 1"):
         on(spark, 0)
     with pytest.raises(TypeError, match="whole number"):
         on(spark, 1.5)
