@@ -228,14 +228,6 @@ def test_times_of_pandas_which_have_nanoseconds_are_refused_as_keys() -> None:
             in_bytes(key)
 
 
-@pytest.mark.parametrize(
-    "key", [10**5000, -(10**5000), (1, 10**5000), Decimal("1E+2147483648"), Decimal("-7E-2147483649")], ids=range(5)
-)
-def test_a_number_that_is_too_large_is_refused_as_a_key(key: Any) -> None:
-    with pytest.raises(ValueError, match=r"can't be a key .* A number has 4,300 digits at most"):
-        in_bytes(key)
-
-
 def test_a_method_of_a_flow_is_found_behind_pairs() -> None:
     keyed: Any = Flow.of(1).group_by_key(hash)
 

@@ -96,10 +96,7 @@ def _text(key: str) -> bytes:
 
 
 def _whole(key: int) -> bytes:
-    try:
-        digits = str(abs(key))
-    except ValueError as error:  # Python's limit, since it takes long
-        raise _too_large(key) from error
+    digits = str(abs(key))
     return _number(key < 0, digits, len(digits) - 1)
 
 
@@ -122,17 +119,9 @@ def _number(negative: bool, digits: str, exponent: int) -> bytes:
     digits = digits.rstrip("0")
     if not digits:
         return NUMBER + b"\x01"
-    if not -MIDDLE <= exponent < MIDDLE:
-        raise _too_large(Decimal(f"{digits[0]}E{exponent}"))
     size = (exponent + MIDDLE).to_bytes(4) + digits.encode()
     # Of two negative numbers the one with more digits is less, so something follows that is more than any digit turned round.
     return NUMBER + (b"\x00" + size.translate(OTHER_WAY) + b"\xff" if negative else b"\x02" + size)
-
-
-def _too_large(key: object) -> ValueError:
-    return ValueError(
-        f"{label(key)} can't be a key that is sorted or sent to Spark. A number has 4,300 digits at most unless Python is set otherwise, and 31 bits for its power of ten"
-    )
 
 
 def _moment(key: datetime) -> bytes:
