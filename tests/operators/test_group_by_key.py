@@ -186,6 +186,19 @@ def test_bytes_are_less_where_keys_are_and_equal_where_keys_are(pair: tuple[Any,
     assert (one[0] < other[0]) == (in_bytes(one[0]) < in_bytes(other[0]))
 
 
+def test_numbers_of_any_size_are_in_order() -> None:
+    near_zero = ["1E-9999999999999", "2E-9999999999999", "1E-2147483649", "1E-2147483648", "1E-2147483647"]
+    far_away = ["1E+2147483646", "1E+2147483647", "1E+2147483648", "2E+9999999999999", "Infinity"]
+    whole = [10**size + more for size in (4_299, 4_300, 5_000) for more in (0, 1)]
+    above: list[Any] = [*map(Decimal, near_zero), *whole, *map(Decimal, far_away)]
+    numbers = [*(n.copy_negate() if isinstance(n, Decimal) else -n for n in reversed(above)), 0, *above]
+
+    assert numbers == sorted(numbers, key=in_bytes)
+    assert len(numbers) == len({in_bytes(n) for n in numbers})
+    assert in_bytes(Decimal("1E+5000")) == in_bytes(10**5_000)
+    assert in_bytes(math.inf) == in_bytes(Decimal("Infinity"))
+
+
 def test_an_argument_that_is_no_scalar_is_refused_as_an_order() -> None:
     flow = Flow.of(1).group_by_key(third, order_by=lambda n: [n]).pairs()
 

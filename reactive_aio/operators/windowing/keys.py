@@ -31,6 +31,8 @@ FIRST_DAY: Final = datetime(1, 1, 1)
 MICROSECOND: Final = timedelta(microseconds=1)
 MIDDLE: Final = 1 << 31
 """Added to exponents, so that they are above zero."""
+FARTHEST: Final = 1 << 63
+"""The same for exponents that don't fit into four bytes, as those of a few Decimals."""
 OTHER_WAY: Final = bytes(255 - n for n in range(256))
 """Turns bytes into those that are in the opposite order."""
 
@@ -96,7 +98,10 @@ def _text(key: str) -> bytes:
 
 
 def _whole(key: int) -> bytes:
-    digits = str(abs(key))
+    try:
+        digits = str(abs(key))
+    except ValueError:  # Python writes no more than some thousand digits so
+        return _decimal(Decimal(key))
     return _number(key < 0, digits, len(digits) - 1)
 
 
@@ -109,7 +114,7 @@ def _decimal(key: Decimal) -> bytes:
         return NUMBER + b"\x03"
     sign, digits, exponent = key.as_tuple()
     if isinstance(exponent, str):
-        return NUMBER + (b"\x00" + b"\x00" * 4 if sign else b"\x02" + b"\xff" * 4)
+        return NUMBER + (b"\x00" + b"\x00" * 5 if sign else b"\x02" + b"\xff" * 5)
     text = "".join(map(str, digits)).lstrip("0")
     return _number(bool(sign), text, len(text) - 1 + exponent)
 
@@ -119,9 +124,16 @@ def _number(negative: bool, digits: str, exponent: int) -> bytes:
     digits = digits.rstrip("0")
     if not digits:
         return NUMBER + b"\x01"
-    size = (exponent + MIDDLE).to_bytes(4) + digits.encode()
+    size = _exponent(exponent) + digits.encode()
     # Of two negative numbers the one with more digits is less, so something follows that is more than any digit turned round.
     return NUMBER + (b"\x00" + size.translate(OTHER_WAY) + b"\xff" if negative else b"\x02" + size)
+
+
+def _exponent(exponent: int) -> bytes:
+    """Write a power of ten as four bytes. The first and the last of these stand before eight, for those beyond."""
+    if -MIDDLE < exponent < MIDDLE - 1:
+        return (exponent + MIDDLE).to_bytes(4)
+    return (b"\x00" if exponent < 0 else b"\xff") * 4 + (exponent + FARTHEST).to_bytes(8)
 
 
 def _moment(key: datetime) -> bytes:
