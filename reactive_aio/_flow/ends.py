@@ -15,6 +15,7 @@ from ..operators.filtering.take import Take
 from ..operators.folding.fold import Count, Last, Reduce, ToList
 from ..spec import Subscriber
 from .calling import Calling
+from .reductions import itself
 
 if TYPE_CHECKING:
     from pyspark import RDD
@@ -134,7 +135,7 @@ class Ends(Calling[T_co]):
         >>> asyncio.run(Flow.of("a", "b").to_list())
         ['a', 'b']
         """
-        return await self._value(ToList(), [], gathered=True)
+        return await self._value(ToList(), [], kept=iter)
 
     @overload
     async def first(self) -> T_co: ...
@@ -153,7 +154,7 @@ class Ends(Calling[T_co]):
         >>> asyncio.run(Flow.of("a", "b").first()), asyncio.run(Flow.empty().first(default="none"))
         ('a', 'none')
         """
-        return self._or_empty("first", await self._value(Take(1), default))
+        return self._or_empty("first", await self._value(Take(1), default, kept=itself))
 
     @overload
     async def last(self) -> T_co: ...
@@ -173,7 +174,7 @@ class Ends(Calling[T_co]):
         >>> asyncio.run(Flow.range(5).last())
         4
         """
-        return self._or_empty("last", await self._value(Last[T_co](), default))
+        return self._or_empty("last", await self._value(Last[T_co](), default, kept=itself))
 
     @overload
     async def reduce(

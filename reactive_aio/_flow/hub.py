@@ -6,8 +6,10 @@ import asyncio
 from types import TracebackType
 from typing import Generic, TypeVar, get_args
 
+from .._core.guard import FAILURES
 from .._fusion import Placed, calling_line
 from .._plan import Nodes, SharedSnapshot
+from ..hooks import discard
 from ..operators._fluent import check_count, check_flow, check_seconds
 from ..operators.sharing.emission import Emission, HubFlow, Idle, Offer
 from ..operators.sharing.log import Log
@@ -111,10 +113,20 @@ class Hub(Generic[T]):
     async def feed(self, flow: Flow[T]) -> None:
         """Emit the elements of a flow, each when there is room. Several flows may be fed at a time. They take turns.
 
-        Raises the failure of the flow, which does not end the hub, and HubClosedError if the hub has ended.
+        Raises the failure of the flow, which does not end the hub, and HubClosedError if the hub has ended. An element
+        that waits when the call ends goes to ``hooks.on_discard``.
         """
         check_flow("feed", flow)
-        await flow.for_each(self.emit)
+
+        async def emit(item: T) -> None:
+            if not self._emission.takes(item):
+                try:
+                    await self._emission.emit(item)
+                except FAILURES:  # it has been taken from the flow, and goes nowhere
+                    discard([item])
+                    raise
+
+        await flow.for_each(emit)
 
     def complete(self) -> None:
         """End the hub, after the kept elements. Call it on any thread. A second call does nothing."""

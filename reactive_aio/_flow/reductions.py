@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Hashable
+from collections.abc import Callable, Coroutine, Hashable, Iterable
 from functools import cache
 from types import ModuleType
 from typing import Any, TypeVar, overload
@@ -29,6 +29,11 @@ def _engine() -> ModuleType:
     return ends
 
 
+def itself(value: Any) -> tuple[Any]:
+    """Return the elements in a value that is an element."""
+    return (value,)
+
+
 class Reductions(Fluent[T_co]):
     """The ends that turn a flow into one value.
 
@@ -53,7 +58,7 @@ class Reductions(Fluent[T_co]):
         """
         from ..operators.folding.summing import ToSet
 
-        return await self._value(ToSet[T_co](), set(), gathered=True)
+        return await self._value(ToSet[T_co](), set(), kept=iter)
 
     @overload
     async def to_dict(self: Reductions[tuple[K, V]]) -> dict[K, V]: ...
@@ -87,7 +92,9 @@ class Reductions(Fluent[T_co]):
                 check_function("to_dict", function, "an ordinary function is needed")
         if key is None and value is not None:
             raise TypeError("to_dict(value=...) needs a key=... too")
-        return await self._value(ToDict[Any, Any](key, value), {})
+        return await self._value(
+            ToDict[Any, Any](key, value), {}, kept=None if key is None or value is not None else dict[Any, Any].values
+        )
 
     @overload
     async def single(self) -> T_co: ...
@@ -108,7 +115,7 @@ class Reductions(Fluent[T_co]):
         """
         from ..operators.folding.summing import Single
 
-        return self._or_empty("single", await self._value(Single[T_co](), default))
+        return self._or_empty("single", await self._value(Single[T_co](), default, kept=itself))
 
     @overload
     async def element_at(self, index: int) -> T_co: ...
@@ -131,7 +138,7 @@ class Reductions(Fluent[T_co]):
         from ..operators.filtering.slice import Slice
 
         check_count("element_at", "index", index, 0)
-        value: Any = await self._value(Slice[T_co](index, index + 1, 1), default)
+        value: Any = await self._value(Slice[T_co](index, index + 1, 1), default, kept=itself)
         if value is MISSING:
             raise EmptyFlowError(f"element_at({index}) of a flow that ended before it: {self!r}")
         return value
@@ -182,7 +189,7 @@ class Reductions(Fluent[T_co]):
 
         if key is not None:
             check_function("min", key, "an ordinary function is needed")
-        return self._or_empty("min", await self._value(Min(key), default))
+        return self._or_empty("min", await self._value(Min(key), default, kept=itself))
 
     @overload
     async def max(self, *, key: Callable[[T_co], Any] | None = None) -> T_co: ...
@@ -206,7 +213,7 @@ class Reductions(Fluent[T_co]):
 
         if key is not None:
             check_function("max", key, "an ordinary function is needed")
-        return self._or_empty("max", await self._value(Max(key), default))
+        return self._or_empty("max", await self._value(Max(key), default, kept=itself))
 
     async def top_k(self, k: int, *, key: Callable[[T_co], Any] | None = None) -> list[T_co]:
         """Return the ``k`` greatest elements, by themselves or by their ``key``, the greatest first.
@@ -230,7 +237,7 @@ class Reductions(Fluent[T_co]):
         check_count("top_k", "k", k, 0)
         if key is not None:
             check_function("top_k", key, "an ordinary function is needed")
-        return await self._value(TopK(k, key), [], gathered=True)
+        return await self._value(TopK(k, key), [], kept=iter)
 
     async def to_sorted_list(self, *, key: Callable[[T_co], Any] | None = None, reverse: bool = False) -> list[T_co]:
         """Return all elements in order, compared by ``key`` if given, as the builtin ``sorted`` does.
@@ -251,7 +258,7 @@ class Reductions(Fluent[T_co]):
         if key is not None:
             check_function("to_sorted_list", key, "an ordinary function is needed")
         check_flag("to_sorted_list", "reverse", reverse)
-        return await self._value(ToSortedList[Any](key, reverse, UNBOUNDED), [], gathered=True)
+        return await self._value(ToSortedList[Any](key, reverse, UNBOUNDED), [], kept=iter)
 
     async def count_by_key(self, key: Callable[[T_co], K]) -> dict[K, int]:
         """Return the number of elements of each key, in the order in which the keys came.
@@ -388,8 +395,11 @@ class Reductions(Fluent[T_co]):
 
         await self._value(Drain(), None)
 
-    def _value(self, stage: Stage[T_co, R], default: Any, *, gathered: bool = False) -> Coroutine[Any, Any, R]:
-        value: Coroutine[Any, Any, R] = _engine().value_of(self._as_flow(), stage, default, gathered=gathered)
+    def _value(
+        self, stage: Stage[T_co, R], default: Any, *, kept: Callable[[Any], Iterable[Any]] | None = None
+    ) -> Coroutine[Any, Any, R]:
+        """Return the value of a stage. ``kept`` gives the elements in it, which the hook gets where nobody gets the value."""
+        value: Coroutine[Any, Any, R] = _engine().value_of(self._as_flow(), stage, default, kept=kept)
         return value
 
     def _or_empty(self, method: str, value: Any) -> Any:

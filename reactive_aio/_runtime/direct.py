@@ -24,11 +24,14 @@ from .._core.notes import add_note
 from .._fusion import OVER, READING, Call, Placed, RegionRun, sized
 from .._plan import Pulled
 from ..hooks import also_failed, drop_error
-from .iterating import Held, raise_held
+from .iterating import Held, Kept, discard_kept, raise_held
 
 
-async def run_directly(feed: Placed[Any], stages: Sequence[Placed[Any]], default: Any) -> Any:
-    """Run stages over a source in this task, and return the element that they emit, or ``default``."""
+async def run_directly(feed: Placed[Any], stages: Sequence[Placed[Any]], default: Any, *, kept: Kept | None) -> Any:
+    """Run stages over a source in this task, and return the element that they emit, or ``default``.
+
+    If nobody gets it, the elements that it has ``kept`` go to the hook.
+    """
     budget = Budget.of(asyncio.get_running_loop())
     if budgets.clock() >= budget.lent:
         budget.lent = await budget.turn()
@@ -44,6 +47,7 @@ async def run_directly(feed: Placed[Any], stages: Sequence[Placed[Any]], default
             drop_error(error)
         raise
     if run.error is not None:
+        discard_kept(run.value, kept)
         raise_held(run)
     return default if run.value is MISSING else run.value
 

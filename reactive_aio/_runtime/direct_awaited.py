@@ -19,19 +19,19 @@ from .._core.missing import MISSING
 from .._core.notes import add_note
 from .._fusion import Call, Placed, RegionRun
 from .._plan import Awaited
-from ..hooks import discard, drop_error
+from ..hooks import drop_error
 from .awaited import AwaitedInput
 from .direct import Direct
 from .host import FlowHost
-from .iterating import raise_held
+from .iterating import Kept, discard_kept, raise_held
 from .lifetime import Lifetime
 from .owner import Owner
 
 
-async def run_awaited(feed: Placed[Any], stages: Sequence[Placed[Any]], default: Any, *, gathered: bool) -> Any:
+async def run_awaited(feed: Placed[Any], stages: Sequence[Placed[Any]], default: Any, *, kept: Kept | None) -> Any:
     """Run stages over an async iterator, and return the element that they emit, or ``default``.
 
-    It may be what was ``gathered`` of others.
+    If nobody gets it, the elements that it has ``kept`` go to the hook.
     """
     run = _begun(feed, stages)
     if isinstance(run, Failed):
@@ -49,16 +49,17 @@ async def run_awaited(feed: Placed[Any], stages: Sequence[Placed[Any]], default:
         except GeneratorExit:  # somebody closes this coroutine, which may wait for nothing any more
             run.cancel()
             run.host.lifetime.unawaited()
-            run.drop(gathered=gathered)
+            run.drop(kept)
             raise
     try:
         if put_off is not None:
-            run.drop(gathered=gathered)
+            run.drop(kept)
             raise put_off
     finally:
         del put_off  # a traceback leads back to here
     run.conclude()
     if run.error is not None:
+        discard_kept(run.value, kept)
         raise_held(run)
     return default if run.value is MISSING else run.value
 
@@ -113,12 +114,11 @@ class DirectAwaited(Direct, Taker):
             self._owner.close(self)
             self.over = not self._owner.begun
 
-    def drop(self, *, gathered: bool) -> None:
+    def drop(self, kept: Kept | None) -> None:
         """Report to the hooks what reaches no subscriber."""
         if self.error is not None:
             drop_error(self.error)
-        elif self.value is not MISSING:
-            discard(self.value if gathered else [self.value])
+        discard_kept(self.value, kept)
         if self._host is not None:
             self._host.lifetime.unawaited()
 

@@ -18,16 +18,16 @@ from .._core.missing import MISSING
 from .._core.notes import add_note
 from .._fusion import READING, Call, Placed, RegionRun
 from .._plan import Pushed
-from ..hooks import discard, drop_error
+from ..hooks import drop_error
 from .direct import Direct
 from .inputs import PushedInput
-from .iterating import raise_held
+from .iterating import Kept, discard_kept, raise_held
 
 
-async def run_pushed(feed: Placed[Any], stages: Sequence[Placed[Any]], default: Any, *, gathered: bool) -> Any:
+async def run_pushed(feed: Placed[Any], stages: Sequence[Placed[Any]], default: Any, *, kept: Kept | None) -> Any:
     """Run stages over a source that `is_bare`, and return their element, or ``default``.
 
-    With ``gathered`` the element is a list of elements.
+    If nobody gets it, the elements that it has ``kept`` go to the hook.
     """
     run = _begun(feed, stages)
     if isinstance(run, Failed):
@@ -37,9 +37,10 @@ async def run_pushed(feed: Placed[Any], stages: Sequence[Placed[Any]], default: 
         if not run.closed:
             await run.done
     except (asyncio.CancelledError, GeneratorExit):  # somebody closes this coroutine
-        run.abandon(gathered=gathered)
+        run.abandon(kept)
         raise
     if run.as_it_came() is not None:
+        discard_kept(run.value, kept)
         raise_held(run)
     return default if run.value is MISSING else run.value
 
@@ -91,15 +92,15 @@ class DirectPushed(Direct, Taker):
         except FAILURES as error:
             self._fail(error, locate=True)
 
-    def abandon(self, *, gathered: bool) -> None:
+    def abandon(self, kept: Kept | None) -> None:
         """End because the task was cancelled, or its coroutine closed. The hooks get the elements and errors that reach nobody."""
         if not self.closed:
             for error in self.context.run(self.close):
                 drop_error(error)
-        elif (failure := self.as_it_came()) is not None:
+            return
+        if (failure := self.as_it_came()) is not None:
             drop_error(failure)
-        elif self.value is not MISSING:
-            discard(self.value if gathered else [self.value])
+        discard_kept(self.value, kept)
 
     # -- the inlet, on the event loop
 

@@ -6,18 +6,19 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextvars import copy_context
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from anyio.from_thread import start_blocking_portal
 from attrs import define
 
 from .._core.guard import FAILURES, Failed
+from .._core.missing import MISSING
 from .._fusion import Placed, calling_line
 from .._plan import Awaited, FlowLike, Plan, PublishOn, Pulled, Pushed, SubscribeOn
 from .._plan.capabilities import LOOP
 from .._plan.nodes import reads_nothing
 from .._plan.source import Source
-from ..hooks import discard, drop_error
+from ..hooks import drop_error
 from ..schedulers.base import Scheduler
 from ..schedulers.current import Current
 from ..spec import Subscriber, Subscription
@@ -27,7 +28,7 @@ from .direct_awaited import run_awaited
 from .direct_pushed import run_pushed
 from .edges import SubscriberEdge, check_subscriber
 from .host import FlowHost
-from .iterating import Held, raise_held
+from .iterating import Held, Kept, discard_kept, raise_held
 from .lifetime import Lifetime
 from .places import PREFETCH, is_home
 
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 R = TypeVar("R")
-
-MISSING: Final[Any] = object()
 
 
 def subscribe(flow: FlowLike, subscriber: Subscriber[Any], *, ended: Callable[[], None] | None = None) -> None:
@@ -85,8 +84,7 @@ class _Result(Held):
     """Takes the value of a flow of at most one element (a Receiver)."""
 
     over: asyncio.Future[None]
-    gathered: bool = False
-    """Whether the value is a list of elements."""
+    kept: Kept | None
     value: Any = MISSING
 
     def on_subscribe(self, subscription: Subscription) -> None:
@@ -111,11 +109,12 @@ class _Result(Held):
         """Report to the hooks the elements that reach nobody, because the wait was cancelled."""
         if self.error is not None:
             drop_error(self.error)
-        elif self.value is not MISSING:
-            discard(self.value if self.gathered else [self.value])
+        discard_kept(self.value, self.kept)
 
 
-def value_of(flow: Flow[Any], stage: Stage[Any, T], default: Any, *, gathered: bool = False) -> Coroutine[Any, Any, T]:
+def value_of(
+    flow: Flow[Any], stage: Stage[Any, T], default: Any, *, kept: Kept | None = None
+) -> Coroutine[Any, Any, T]:
     """Run a flow followed by a stage that emits at most one element, as `only_of` does."""
     nodes, end = flow.__nodes__, Placed(stage, calling_line(3))
     source, steps = nodes.source.operator, nodes.steps
@@ -127,14 +126,14 @@ def value_of(flow: Flow[Any], stage: Stage[Any, T], default: Any, *, gathered: b
             steps = tuple([step for step in steps if type(step.operator) is not SubscribeOn])  # they say: here
         way = _way(type(source), kinds)
         if way is run_pushed:
-            return run_pushed(nodes.source, (*steps, end), default, gathered=gathered)
+            return run_pushed(nodes.source, (*steps, end), default, kept=kept)
         if way is run_directly and nodes.scheduler is None:
-            return run_directly(nodes.source, (*steps, end), default)
+            return run_directly(nodes.source, (*steps, end), default, kept=kept)
         if way is run_awaited and nodes.scheduler is None:
-            return run_awaited(nodes.source, (*steps, end), default, gathered=gathered)
+            return run_awaited(nodes.source, (*steps, end), default, kept=kept)
     # Where nothing is rewritten for an engine, the end changes nothing of the flow's own plan, which is kept.
     plan = Plan.of(nodes).then(end) if source.capabilities is LOOP else Plan.of(nodes.then(end))
-    return only_of(plan, default, gathered=gathered)
+    return only_of(plan, default, kept=kept)
 
 
 @lru_cache(maxsize=512)
@@ -150,13 +149,13 @@ def _way(source: type[Source[Any]], steps: tuple[type[object], ...]) -> object:
     return run_directly if issubclass(source, Pulled) and source.plain is Pulled.plain else None
 
 
-async def only_of(plan: Plan, default: Any, *, gathered: bool = False) -> Any:
+async def only_of(plan: Plan, default: Any, *, kept: Kept | None = None) -> Any:
     """Run the plan of a flow of at most one element and return the element, or ``default``.
 
-    It may be what was ``gathered`` of others.
+    If nobody gets it, the elements that it has ``kept`` go to the hook.
     """
     lifetime = Lifetime.awaited()
-    result = _Result(asyncio.get_running_loop().create_future(), gathered)
+    result = _Result(asyncio.get_running_loop().create_future(), kept)
     driver = assemble(plan, result, FlowHost(lifetime), copy_context())
     may_wait = True
     try:
@@ -175,6 +174,7 @@ async def only_of(plan: Plan, default: Any, *, gathered: bool = False) -> Any:
         raise
     result.error = lifetime.outcome(result.as_it_came())
     if result.error is not None:
+        discard_kept(result.value, kept)
         raise_held(result)
     return default if result.value is MISSING else result.value
 

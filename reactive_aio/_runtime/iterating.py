@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextvars import ContextVar, copy_context
 from functools import partial
 from types import TracebackType
@@ -16,7 +16,7 @@ from .._core.budgets import Stride
 from .._core.containers import new_list
 from .._core.entered import Entered
 from .._core.guard import FAILURES, as_failure, as_of_a_generator, is_closed_with
-from .._core.missing import NOTHING
+from .._core.missing import MISSING, NOTHING
 from .._core.notes import add_note
 from .._plan import FlowLike, Plan, Pulled, Snapshot
 from ..hooks import discard, drop_error
@@ -55,6 +55,10 @@ def _unseen(plan: Plan) -> bool:
     return not others and not region.stages and isinstance(source, Pulled) and source.plain
 
 
+Kept = Callable[[Any], Iterable[Any]]
+"""Returns the elements in the value of an end."""
+
+
 class Holder(Protocol):
     """An object that holds a failure until it is raised."""
 
@@ -68,6 +72,12 @@ def raise_held(holder: Holder) -> NoReturn:
         raise cast("BaseException", error)
     finally:
         del error
+
+
+def discard_kept(value: Any, kept: Kept | None) -> None:
+    """Report to the hook the elements in the value of an end that returns it to nobody."""
+    if value is not MISSING and kept is not None:
+        discard(kept(value))
 
 
 @define(eq=False)

@@ -163,27 +163,25 @@ class Lifetime:
         """
         loop, here = asyncio.get_running_loop(), get_ident()
         put_off: asyncio.CancelledError | None = None
-        while True:
-            done = loop.create_future()
+        done = loop.create_future()
 
-            def tell(done: asyncio.Future[None] = done) -> None:
-                if not done.done():
-                    done.set_result(None)
+        def tell() -> None:
+            if not done.done():
+                done.set_result(None)
 
-            def wake(tell: Callable[[], None] = tell) -> None:
-                if get_ident() == here:
-                    tell()  # without the loop's being woken, which is a call of the system
-                else:
-                    loop.call_soon_threadsafe(tell)
+        def wake() -> None:
+            if get_ident() == here:
+                tell()  # without the loop's being woken, which is a call of the system
+            else:
+                loop.call_soon_threadsafe(tell)
 
-            with self._lock:
-                if not self._held:
-                    break
-                self._waiting += (wake,)
+        if self._held:
+            self.then(wake)  # once, since a cancel scope of anyio cancels anew in each turn
+        while self._held:
             try:
                 await done
             except asyncio.CancelledError as cancelled:
-                put_off = cancelled
+                put_off, done = cancelled, loop.create_future()
         if self._join is not None:
             self._join()
         if put_off is not None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import operator
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from typing import Any
 
 import pytest
 
-from reactive_aio import Flow, LimitExceededError, hooks
+from reactive_aio import Flow, LimitExceededError, hooks, schedulers
 from reactive_aio._catalogue import Fails, operators
 from tests.subscribers import ByHand, idle
 
@@ -117,6 +117,87 @@ async def test_what_is_given_is_not_discarded(name: str) -> None:
         await KEEPING[name][0](Flow.of(2, 3, 1))
 
     assert discarded == []
+
+
+# -- the flow has given its value, and is being cleaned up
+
+VALUES = {**KEEPING, "first": (Flow.first, [2]), "element_at": (lambda flow: flow.element_at(1), [3])}
+TAKEN = {"first": 1, "element_at": 2}
+"""The number of elements that an end takes, if it does not take them all."""
+PLACED: dict[str, Callable[[Flow[int]], Flow[int]]] = {
+    "here": lambda flow: flow,
+    "behind a boundary": lambda flow: flow.publish_on(schedulers.current(), prefetch=1),
+    "in a group": lambda flow: flow.group_by(lambda _: "all").concat_map(lambda group: group),
+}
+
+
+class Cleaning:
+    """A source whose cleanup waits until it may go on, and then fails."""
+
+    def __init__(self) -> None:
+        self.begun, self.may_go_on = asyncio.Event(), asyncio.Event()
+
+    async def rows(self) -> AsyncIterator[int]:
+        try:
+            for n in (2, 3, 1):
+                yield n
+        finally:
+            self.begun.set()
+            await self.may_go_on.wait()
+            raise OSError("commit failed")
+
+
+async def cleaned_up(name: str, end: End, placed: str, *, cancel: bool) -> list[Any]:
+    """Cancel the wait for the cleanup, or let that fail, and give what was discarded of the value."""
+    source, discarded = Cleaning(), list[Any]()
+    with hooks.using(on_discard=discarded.append, on_error_dropped=lambda _: None):
+        running = asyncio.ensure_future(
+            end(PLACED[placed](Flow.from_async_iterable(source.rows).take(TAKEN.get(name, 3))))
+        )
+    await source.begun.wait()
+    await idle()
+    if cancel:
+        running.cancel()
+    source.may_go_on.set()
+    with pytest.raises(asyncio.CancelledError if cancel else OSError):
+        await running
+    return discarded
+
+
+@pytest.mark.parametrize("cancel", [False, True], ids=["fails", "cancelled"])
+@pytest.mark.parametrize("placed", PLACED)
+@by_name(VALUES)
+async def test_what_is_in_the_value_is_discarded_when_nobody_gets_that_because_of_the_cleanup(
+    name: str, placed: str, cancel: bool
+) -> None:
+    end, kept = VALUES[name]
+    if name == "for_each_batch":
+        kept = []  # they have been in a call
+
+    assert sorted(await cleaned_up(name, end, placed, cancel=cancel)) == sorted(kept)
+
+
+@pytest.mark.parametrize("cancel", [False, True], ids=["fails", "cancelled"])
+@pytest.mark.parametrize("placed", PLACED)
+@by_name(NOT_KEEPING)
+async def test_a_value_that_functions_have_made_goes_to_no_hook_either(name: str, placed: str, cancel: bool) -> None:
+    assert await cleaned_up(name, NOT_KEEPING[name], placed, cancel=cancel) == []
+
+
+@by_name(VALUES)
+def test_nor_is_it_lost_where_the_source_is_an_ordinary_generator(name: str) -> None:
+    end, kept = VALUES[name]
+    discarded: list[Any] = []
+
+    def rows() -> Iterator[int]:
+        try:
+            yield from (2, 3, 1)
+        finally:
+            raise OSError("commit failed")
+
+    with hooks.using(on_discard=discarded.append), pytest.raises(OSError, match="commit failed"):
+        Flow.from_iterable(rows).take(TAKEN.get(name, 3)).run_sync(end)
+    assert sorted(discarded) == sorted([] if name == "for_each_batch" else kept)
 
 
 async def test_what_single_keeps_is_discarded() -> None:

@@ -46,6 +46,34 @@ async def test_a_cancellation_is_put_off_until_the_end_and_raised_then() -> None
         await waiting
 
 
+async def test_a_waiter_that_is_cancelled_in_each_turn_takes_one_place() -> None:
+    lifetime = Lifetime()
+    release = lifetime.hold()
+    waiting = asyncio.ensure_future(lifetime.ended())
+    for _ in range(100):  # as a cancel scope of anyio does, until the cleanup is done
+        await idle()
+        waiting.cancel()
+    await idle()
+    places = len(lifetime._waiting)
+
+    release()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert places == 1
+
+
+async def test_an_end_on_another_thread_is_not_missed_in_the_moment_of_a_cancel() -> None:
+    lifetime = Lifetime()
+    release = lifetime.hold()
+    waiting = asyncio.ensure_future(lifetime.ended())
+    await idle()
+
+    waiting.cancel()
+    await asyncio.to_thread(release)
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+
+
 async def test_a_call_waits_for_the_end_and_comes_once() -> None:
     lifetime = Lifetime()
     calls: list[str] = []

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from reactive_aio import Hub, hooks
+from reactive_aio import Flow, Hub, HubClosedError, hooks
 from reactive_aio.testing import run_virtual
 from tests.sharing.driven import Hot, reads
 from tests.subscribers import idle
@@ -157,3 +157,21 @@ async def test_a_subscriber_that_reads_ahead_discards_its_own_elements(lost: lis
     await idle()
 
     assert ([0, 1, 2], [0, 1, 2], []) == (own, other.items, lost)
+
+
+@pytest.mark.parametrize("ends", ["cancelled", "closed"])
+async def test_an_element_that_waits_in_feed_is_discarded_when_that_ends(ends: str) -> None:
+    hub, discarded = Hub[int](idle="wait", lag=2), list[object]()
+    with hooks.using(on_discard=discarded.append):
+        feeding = asyncio.ensure_future(hub.feed(Flow.range(9).map(int)))
+    await idle()
+    if ends == "cancelled":
+        feeding.cancel()
+    else:
+        hub.complete()
+    with pytest.raises(asyncio.CancelledError if ends == "cancelled" else HubClosedError):
+        await feeding
+    hub.complete()
+
+    assert [2] == discarded
+    assert [0, 1] == await hub.flow.to_list()
