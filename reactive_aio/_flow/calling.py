@@ -8,7 +8,7 @@ from inspect import isawaitable
 from typing import Any, Final, TypeVar, overload
 
 from .._fusion import label
-from ..operators._fluent import check_count, check_function, check_seconds, is_async
+from ..operators._fluent import check_count, check_function, check_seconds, is_async, refuse_async_generator
 from ..operators.folding.fold import ForEach
 from .reductions import Reductions
 
@@ -85,6 +85,7 @@ class Calling(Reductions[T_co]):
         1
         """
         check_function("for_each", fn)
+        refuse_async_generator("for_each", fn)
         check_count("for_each", "max_concurrency", max_concurrency, 1)
         check_stop("for_each", stop, grace)
         if stop is not None:
@@ -169,6 +170,7 @@ class Calling(Reductions[T_co]):
         from .._runtime.iterating import for_each_async
 
         check_function("for_each_batch", fn)
+        refuse_async_generator("for_each_batch", fn)
         check_count("for_each_batch", "size", size, 1)
         check_stop("for_each_batch", stop, grace)
         if seconds is not None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import lru_cache
-from inspect import CO_COROUTINE, iscoroutinefunction
+from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, isasyncgenfunction, iscoroutinefunction
 from math import isfinite
-from types import BuiltinFunctionType, CoroutineType, FunctionType
-from typing import TYPE_CHECKING, Any, Generic, TypeGuard, TypeVar, cast
+from types import AsyncGeneratorType, BuiltinFunctionType, CoroutineType, FunctionType
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeGuard, TypeVar, cast
 
 from .._fusion import Stage, label
 from .._plan import PublishOn, Source, SubscribeOn
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 T_co = TypeVar("T_co", covariant=True)
 U = TypeVar("U")
+
+
+NO_GENERATOR: Final = "leave out its yield, or make a flow of it with Flow.from_async_iterable()"
+"""The advice where an async generator would not be read."""
 
 
 class Fluent(ABC, Generic[T_co]):
@@ -82,8 +86,10 @@ def check_function(method: str, fn: object, instead: str | None = None) -> None:
     if not callable(fn):
         other = f". For a flow there is {method}_other()" if method == "take_until" and is_flow(fn) else ""
         raise TypeError(f"{method}() takes a function, not {type(fn).__name__}{other}")
-    if instead is not None and is_async(fn):
-        raise TypeError(f"{method}() takes an ordinary function, but {label(fn)} is async def: {instead}")
+    if instead is not None:
+        if is_async(fn):
+            raise TypeError(f"{method}() takes an ordinary function, but {label(fn)} is async def: {instead}")
+        refuse_async_generator(method, fn)
 
 
 def check_errors(method: str, errors: object) -> None:
@@ -107,11 +113,25 @@ def is_async(fn: Callable[..., object]) -> bool:
     return iscoroutinefunction(fn) or iscoroutinefunction(getattr(fn, "__call__", None))  # noqa: B004 - the method
 
 
+def refuse_async_generator(method: str, fn: Callable[..., object]) -> None:
+    """Raise if calling ``fn`` makes an async generator, since nothing would run it."""
+    if type(fn) is FunctionType and not fn.__dict__:
+        makes_one = bool(fn.__code__.co_flags & CO_ASYNC_GENERATOR)  # as above
+    elif isinstance(fn, type):
+        makes_one = False
+    else:
+        makes_one = isasyncgenfunction(fn) or isasyncgenfunction(getattr(fn, "__call__", None))  # noqa: B004 - the method
+    if makes_one:
+        raise TypeError(f"{method}() would not read the async generator that {label(fn)} makes: {NO_GENERATOR}")
+
+
 def refuse_coroutine(fn: Callable[..., object], given: object, instead: str) -> None:
-    """Raise if an ordinary function has returned a coroutine, since nobody would await it."""
+    """Raise if an ordinary function has returned a coroutine or an async generator, since nothing would run it."""
     if isinstance(given, CoroutineType):
         given.close()
         raise TypeError(f"{label(fn)} returned a coroutine, and nobody awaits it: {instead}")
+    if isinstance(given, AsyncGeneratorType):  # it has not begun, so there is nothing to close
+        raise TypeError(f"{label(fn)} returned an async generator, and nobody reads it: {NO_GENERATOR}")
 
 
 def check_whole(method: str, name: str, n: object) -> int:

@@ -119,12 +119,12 @@ async def test_a_function_that_returns_no_flow_is_told_what_takes_it(name: str) 
 
 @operators
 async def test_a_function_that_returns_an_async_iterable_is_told_to_make_a_flow_of_it(name: str) -> None:
-    async def numbers(n: int) -> AsyncGenerator[int]:
-        yield n
+    async def numbers() -> AsyncGenerator[int]:
+        yield 1
 
     advice = rf"{name}\(\) takes a function that returns a flow, not async_generator\. Make a flow of it with Flow\.from_async"
     with pytest.raises(TypeError, match=advice):
-        await OPERATORS[name](Flow.of(1), numbers).to_list()
+        await OPERATORS[name](Flow.of(1), lambda _: numbers()).to_list()
 
 
 @operators

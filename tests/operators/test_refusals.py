@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, AsyncIterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -26,6 +28,50 @@ def test_an_async_function_is_refused_with_the_operator_that_awaits(method: str,
 
     with pytest.raises(TypeError, match=rf"{method}\(\) .*later is async def.*{instead}\(\)"):
         getattr(Flow.of(1), method)(later)
+
+
+class Yielding:
+    """Makes an async generator of whatever it is called with."""
+
+    async def __call__(self, *given: object) -> AsyncIterator[object]:
+        yield given
+
+
+async def yielding(*given: object) -> AsyncIterator[object]:
+    yield given
+
+
+GENERATORS = [yielding, partial(yielding, 1), Yielding(), Yielding().__call__]
+
+
+@pytest.mark.parametrize("method", [*AWAITING, "any", "group_by_key", "concat_map", "for_each", "for_each_batch"])
+@pytest.mark.parametrize("fn", GENERATORS, ids=["function", "partial", "object", "method"])
+async def test_an_async_generator_that_nothing_would_read_is_refused(method: str, fn: Any) -> None:
+    more = [2] if method == "for_each_batch" else []
+
+    with pytest.raises(TypeError, match=rf"{method}\(\) would not read the async generator .*leave out its yield"):
+        await getattr(Flow.of(1), method)(fn, *more)
+
+
+def test_a_source_takes_an_async_generator_and_no_other_async_def() -> None:
+    async def later() -> Any:
+        """Do nothing."""
+
+    assert [()] == Flow.from_async_iterable(yielding).run_sync()
+    with pytest.raises(TypeError, match="later is async def: yield the elements, or return the iterable from"):
+        Flow.from_async_iterable(later)
+
+
+async def test_an_async_generator_that_a_function_for_effects_returns_is_refused() -> None:
+    with pytest.raises(TypeError, match="<lambda> returned an async generator, and nobody reads it: leave out"):
+        await Flow.of(1).for_each(lambda _: yielding())
+    with pytest.raises(TypeError, match="<lambda> returned an async generator"):
+        await Flow.of(1).do_on_next(lambda _: yielding()).to_list()
+
+
+def test_a_class_is_a_function_that_makes_instances_and_an_operator_may_be_an_async_generator() -> None:
+    assert Yielding is type(Flow.from_callable(Yielding).run_sync()[0])
+    assert isinstance(Flow.of(1).through(yielding), AsyncGenerator)
 
 
 @pytest.mark.parametrize("arguments", [("1",), (1.5,), (0, 1.5), (0, 1, 0)])

@@ -203,9 +203,9 @@ class Sourcing(Computed[T_co]):
             raise TypeError(
                 f"from_async_iterable() takes an async iterable or a function, not {type(items).__name__}{hint}"
             )
-        check_function(
-            "from_async_iterable", items, "yield the elements, or return the iterable from an ordinary function"
-        )
+        if is_async(items):
+            hint = "yield the elements, or return the iterable from an ordinary function"
+            raise TypeError(f"from_async_iterable(): {label(items)} is async def: {hint}")
         return cls._begin(made(items))
 
     @classmethod
