@@ -76,6 +76,8 @@ class Calling(Reductions[T_co]):
         flow too, and the call raises it when the flow has ended. An ordinary function that returns a coroutine, as a
         lambda may, fails with TypeError, because nobody would await it. ``max_concurrency`` below 1, or above 1 with an
         ordinary function, is refused with ValueError.
+        Cancel: the running calls are cancelled. With ``max_concurrency`` above 1 their elements go to
+        ``hooks.on_discard``.
         (Reactor: ``doOnNext`` with ``then``; RxJava: ``forEach``; Pekko: ``KillSwitch.shutdown`` for ``stop``.)
 
         >>> import asyncio

@@ -56,7 +56,8 @@ class KeepingTop(KeepingSeveral[Any, Any]):
     def drop(self) -> Any:
         """Drop all but the greatest, and return the rank that an element has to exceed."""
         kept = self.value
-        kept.sort(reverse=True)
+        if self.k:  # of none, two that can't be compared are not compared either
+            kept.sort(reverse=True)
         del kept[self.k :]
         return kept[-1] if kept else MISSING
 
@@ -90,7 +91,8 @@ class KeepingTopByKey(KeepingTop):
     def drop(self) -> Any:
         """Drop all but the greatest, and return the rank that an element has to exceed."""
         kept = self.value
-        kept.sort(key=_rank, reverse=True)
+        if self.k:
+            kept.sort(key=_rank, reverse=True)
         del kept[self.k :]
         return kept[-1][0] if kept else MISSING
 
