@@ -288,6 +288,11 @@ async def test_no_more_than_twice_as_many_as_are_wanted_are_kept() -> None:
     assert len(kept.value) <= 2 * 5 + ROOM
 
 
+@pytest.mark.parametrize("key", [None, lambda item: object()])
+async def test_no_elements_are_compared_where_none_are_wanted(key: Any) -> None:
+    assert [] == await Flow.from_iterable([1, "a", None] * 100).top_k(0, key=key)
+
+
 @pytest.mark.parametrize("k", [-1, 1.0, None, True])
 async def test_top_k_takes_a_count(k: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="top_k"):
