@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ def pool(_: object = None) -> str:
 
 
 @contextmanager
-def in_pool(sc: Any, name: str) -> Iterator[None]:
+def in_pool(sc: Any, name: str) -> Generator[None]:
     """Set the property on this thread."""
     sc.setLocalProperty(POOL, name)
     try:

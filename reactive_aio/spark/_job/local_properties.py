@@ -35,7 +35,7 @@ class LocalProperties:
         return cls()
 
     def enter(self, context: SparkContext) -> None:
-        """Give them to the calling thread."""
+        """Set them on the calling thread."""
         own: Any = context
         if self._java is not None:
             own._jsc.sc().setLocalProperties(self._java.clone())
