@@ -10,8 +10,8 @@ from attrs import frozen
 if TYPE_CHECKING:
     from pyspark import SparkContext
 
-OF_ONE_QUERY: Final = "spark.sql.execution."
-"""The beginning of the names of those that belong to a query that is being run, and not to a thread."""
+OF_ONE_QUERY: Final = ("spark.sql.execution.id", "spark.sql.execution.root.id")
+"""Those that belong to a query that is being run, and not to a thread."""
 
 
 @frozen(eq=False)
@@ -26,12 +26,12 @@ class LocalProperties:
         """Copy those of the calling thread."""
         own: Any = context
         with suppress(Exception):  # the JVM is gone, and the first job will say so
-            java = own._jsc.sc().getLocalProperties().clone()
-            names = list(java.stringPropertyNames())
-            for name in names:
-                if name.startswith(OF_ONE_QUERY):
+            java = own._jsc.sc().getLocalProperties()
+            if not java.isEmpty():  # a few quick calls, where to list the names would take ten milliseconds
+                java = java.clone()
+                for name in OF_ONE_QUERY:
                     java.remove(name)
-            return cls(java if names else None)
+                return cls(java)
         return cls()
 
     def enter(self, context: SparkContext) -> None:
