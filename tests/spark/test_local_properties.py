@@ -18,12 +18,17 @@ pytest.importorskip("pyspark")
 POOL = "spark.scheduler.pool"
 
 
-def pool(_: object = None) -> str:
-    """Return the property in the task that runs here."""
+def local_property(name: str) -> str:
+    """Return a property of the task that runs here."""
     from pyspark import TaskContext
 
     task = TaskContext.get()
-    return str(task and task.getLocalProperty(POOL))
+    assert task is not None
+    return str(task.getLocalProperty(name))
+
+
+def pool(_: object = None) -> str:
+    return local_property(POOL)
 
 
 @contextmanager
@@ -63,16 +68,9 @@ async def test_the_tags_are_among_them(sc: Any) -> None:
         flow = Flow.from_spark(sc.parallelize(range(2), 2))
     finally:
         sc.removeJobTag("nightly")
-    tags = await flow.map(lambda _: tag()).to_list()
+    tags = await flow.map(lambda _: local_property("spark.job.tags")).to_list()
 
     assert ["nightly", "nightly"] == tags
-
-
-def tag() -> str:
-    from pyspark import TaskContext
-
-    task = TaskContext.get()
-    return str(task and task.getLocalProperty("spark.job.tags"))
 
 
 async def test_the_thread_that_makes_them_keeps_its_own(sc: Any) -> None:
@@ -80,6 +78,16 @@ async def test_the_thread_that_makes_them_keeps_its_own(sc: Any) -> None:
         await Flow.from_spark(sc.parallelize(range(2), 1)).to_list()
         assert "mine" == sc.getLocalProperty(POOL)
         assert sc.getLocalProperty("spark.jobGroup.id") is None
+
+
+async def test_the_number_of_a_query_that_is_being_run_is_not_among_them(sc: Any) -> None:
+    sc.setLocalProperty("spark.sql.execution.id", "7")
+    try:
+        flow = Flow.from_spark(sc.parallelize(range(1), 1)).map(lambda _: local_property("spark.sql.execution.id"))
+    finally:
+        sc.setLocalProperty("spark.sql.execution.id", None)
+
+    assert ["None"] == await flow.to_list()
 
 
 async def test_a_writer_has_those_of_the_thread_that_makes_it(spark: Any) -> None:
