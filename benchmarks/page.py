@@ -76,7 +76,7 @@ LIMITS: Final = """\
 
 - **Fused map + filter + sum.** The builtin `sum` adds in C, the fused function in bytecode. The table has the same loop by hand. It
   also has that loop in slices of 128 with a look at the clock between them, which keeps the event loop free. The flow takes such slices too, and
-  lets the loop have a turn each millisecond. Seven runs on each loop gave 1.04 to 1.17 times the builtins. Yet neither of the others can
+  lets the loop have a turn each millisecond. Runs gave 0.94 to 1.17 times the builtins. Yet neither of the others can
   stop for want of demand, or name the operator that failed. With `reduce`, which calls a function in both, the same chain is level with the builtins.
 - **Round trips.** One element at a time is a turn of each of two regions. In one loop that is some 35 calls of Python with
   `async for`, and some 20 where a region counts the elements, which takes 0.6 of a pair of queues.
@@ -112,12 +112,15 @@ LIMITS: Final = """\
   After eighty runs the flow took 0.13 s and `toLocalIterator` 0.12. The JVM had 0.10 and 0.06 of that.
 - **Joins.** Q14 joins what a function keeps with a small table. If the function is to discard 99 of 100 rows, all rows go to Python, and Spark's SQL has
   the statistics of the file discard most. `mapInArrow` by hand has the same to pay. So have Spark filter, by `frame.where(...)`: that is the row
-  which the bar is about. Runs gave 0.92 to 1.85 times, quiet ones 1.22 and 1.27. The whole query takes SQL 0.24 s of CPU, so a plan and tasks in Python show.
+  which the bar is about. Runs gave 0.92 to 1.85 times, quiet ones 1.22 to 1.32. The whole query takes SQL 0.24 s of CPU, so a plan and tasks in Python show.
 - **Keyed work on Spark.** Before the shuffle a task holds elements by their keys. So a row of the shuffle has several of them, and Spark has fewer rows to
-  sort. Of the sessions' 2.1 s of CPU the JVM had 0.85, and Python 1.3. `groupByKey` by hand took 0.6 s in the JVM and 1.3 in Python. Its rows go
-  to Python without batches, which Spark weighs. In a warm JVM the number of partitions hardly counts. Runs gave 0.96 and 1.02 times `groupByKey`.
-  `count()` and `top_k()` also run before the shuffle, so Spark shuffles few rows. To count the words took 1.01 and 1.16 times `Counter.update` by hand in
-  batches: Python had 0.65 s, and 0.47 by hand. The sums of the tasks are added up in Python, and by hand Spark does that.
+  sort. An element and its place in the order are no pair, but neighbours in a list: pairs took more of the processor's caches, and 0.3 of 0.8 s.
+  In a warm JVM the number of partitions hardly counts. The sessions took 0.96 and 1.02 times `groupByKey` with pairs, and 0.85 without.
+  `count()` and `top_k()` also run before the shuffle, so Spark shuffles few rows. To count the words took 1.01 to 1.24 times `Counter.update` by hand in
+  batches: Python had 0.65 s, and 0.47 by hand. The function of the key is called for each of 2.6 million words, which takes 0.1 s, and by hand there is none.
+  The sums of the tasks are added up in Python, by tasks of their own, and by hand Spark does that.
+- **Batches into files, from run to run.** The benchmark's five runs gave 1.09 to 1.18 times `mapInArrow`. The JVM's compilers are at work then. After four
+  more runs of each the flow took 0.84 s and `mapInArrow` 0.89, and for a thousand rows 0.57 and 0.54.
 - **Rows from Spark.** JVM, workers and loop are at work side by side; `toLocalIterator` has the JVM and Python take turns. So where
   the cores have other work as well, the factor is smaller: see [Spark](concepts/spark.md). On two cores CPU time counts. Over half of what the JVM's tasks
   do is to weigh: they took 0.30 s for 600,000 rows of five columns, and 0.10 when they read the same batches unweighed. A row has a text, so it is weighed.

@@ -459,9 +459,8 @@ class Sourcing(Computed[T_co]):
         misfit.
         Cancel: stops the tasks and the job. A terminal returns when that is done. A streaming query that does not stop
         within 10 seconds is left to Spark.
-        Scheduling: the functions see the subscriber's values of the context variables in ``context``. These variables are
-        globals of modules that the workers can import, and their values can be pickled. The jobs have the local
-        properties of the calling thread, such as ``spark.scheduler.pool``.
+        Scheduling: the functions see the subscriber's values of the context variables in ``context``. These are globals
+        that the workers can import, and their values can be pickled. The jobs have this thread's local properties.
         Spark: by ``wire="tcp"``, the default, the workers connect to this process, on ``spark.driver.host`` (loopback
         for a local master) or ``spark.reactive_aio.host``, on any port or one of ``spark.reactive_aio.ports``. A
         retried task goes on after the elements that have arrived. This is exact if the partition has the same elements
