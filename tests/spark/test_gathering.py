@@ -268,6 +268,38 @@ async def test_a_killed_worker_loses_no_row_of_its_partitions(spark: Any, tmp_pa
     assert [*range(3 * MANY)] == found
 
 
+def by_key(flow: Flow[Any]) -> Flow[Any]:
+    return flow.group_by_key(lambda row: row[0] // 2).map(lambda row: row[0]).top_k(2).pairs()
+
+
+def kept_apart(flow: Flow[Any]) -> Flow[Any]:
+    return flow.repartition(MANY).map(lambda row: (row[0], [row[0]]))
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize("work", [by_key, kept_apart])
+async def test_small_partitions_of_a_shuffle_of_elements_are_read_by_a_few_jobs(
+    spark: Any, sc: Any, work: Callable[[Flow[Any]], Flow[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spark.conf.set("spark.sql.adaptive.enabled", "false")
+    spark.conf.set("spark.sql.shuffle.partitions", str(MANY))
+    try:
+        flow = work(Flow.from_spark(plain(spark), as_=tuple))
+        before = jobs_begun(sc)
+        found = await flow.to_list()
+        begun = jobs_begun(sc) - before
+        monkeypatch.setattr(gathering, "LONG_ENOUGH", 0)
+        by_one_each = await flow.to_list()
+    finally:
+        spark.conf.unset("spark.sql.shuffle.partitions")
+        spark.conf.set("spark.sql.adaptive.enabled", "true")
+
+    assert by_one_each == found
+    assert [*range(3 * MANY)] == sorted(n for _, some in found for n in some)
+    assert begun < MANY // 2
+
+
 @pytest.mark.spark
 @pytest.mark.usefixtures("patient")
 async def test_a_sum_is_that_of_the_partitions_and_a_count_of_what_was_gathered(spark: Any, sc: Any) -> None:

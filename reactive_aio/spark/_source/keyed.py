@@ -21,7 +21,8 @@ from .insight import details
 from .source import FromSpark
 
 if TYPE_CHECKING:
-    from .._task.worker import PartitionTask
+    from .._job.computation import Computation
+    from .._task.worker import PartitionTask, RegionTask
 
 
 @frozen(eq=False)
@@ -68,6 +69,11 @@ class SparkKeyed(FromSpark):
         return FromSpark(
             frame, self.reading, self.prefetch, self.ordered, (first, *self.stages[1:]), values=self.values
         )
+
+    def computation(self, task: RegionTask) -> Computation:
+        """Return the computation over the shuffled rows. As of any frame, a task may read several small partitions."""
+        ready = self.ready()
+        return ready.computation(evolve(task, stages=ready.pickled()))
 
     def java_rdd(self, task: PartitionTask) -> Any:
         """Return the JavaRDD whose computation is the task."""

@@ -159,10 +159,10 @@ async def test_the_tasks_that_read_what_was_shuffled_bring_the_class(
 
     def kept(source: FromSpark, task: Any) -> Any:
         found.append(pickle.loads(task.stages)[0][0].operator)
-        return java_rdd(source, task)
+        return computation(source, task)
 
-    java_rdd = FromSpark.java_rdd
-    monkeypatch.setattr(FromSpark, "java_rdd", kept)
+    computation = FromSpark.computation
+    monkeypatch.setattr(FromSpark, "computation", kept)
 
     assert N == len(await visits.group_by_key(by_time).pairs().to_list())
     (behind,) = found
