@@ -56,7 +56,10 @@ class SourceCancelledError(FlowError):
 
 
 class TaskCancelledError(SourceCancelledError):
-    """Other code cancelled the task that runs a source, as a loop does with its tasks when it ends."""
+    """Other code cancelled the task that runs a source, as a loop does with its tasks when it ends.
+
+    An operator that recovers from every ``Exception`` does not recover from this one, unless it is named.
+    """
 
 
 class BackpressureOverflowError(FlowError):

@@ -119,7 +119,7 @@ class Hub(Generic[T]):
         check_flow("feed", flow)
 
         async def emit(item: T) -> None:
-            if not self._emission.takes(item):
+            if not self._emission.takes(item):  # as `emit`, without another coroutine for each element
                 try:
                     await self._emission.emit(item)
                 except FAILURES:  # it has been taken from the flow, and goes nowhere

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+from attrs import field, frozen
 
 from reactive_aio import Flow, schedulers
 from reactive_aio.spark.sink import Frames
@@ -97,6 +99,31 @@ async def test_a_writer_has_those_of_the_thread_that_makes_it(spark: Any) -> Non
     await Flow.of((1,)).to_spark(writer, "n long", size=1)
 
     assert ["mine"] == seen
+
+
+async def test_a_writer_of_ones_own_may_have_properties_of_another_kind(spark: Any) -> None:
+    @frozen
+    class Own(Frames):
+        properties: dict[str, str] = field(factory=lambda: {"user": "me"}, kw_only=True)
+
+    writer = Own(spark, lambda *_: None)
+    done = await Flow.of((1,)).to_spark(writer, "n long", size=1)
+
+    assert (1, {"user": "me"}) == (done.rows, writer.properties)
+
+
+async def test_the_thread_that_starts_a_query_has_them(spark: Any, tmp_path: Path) -> None:
+    spark.range(1).write.parquet(str(tmp_path / "in"))
+    stream = spark.readStream.schema("id long").parquet(str(tmp_path / "in"))
+    with in_pool(spark.sparkContext, "mine"):
+        flow = Flow.from_spark(stream, checkpoint=str(tmp_path / "log"), trigger={"availableNow": True})
+    source: Any = flow.__nodes__.source.operator
+
+    def started() -> Any:
+        source.start(lambda *_: None).stop()
+        return spark.sparkContext.getLocalProperty(POOL)
+
+    assert "mine" == await asyncio.to_thread(started)
 
 
 async def test_resident_tasks_have_them(spark: Any) -> None:

@@ -64,7 +64,7 @@ class JobGroup:
     name: str = field(factory=group_name)
 
     def enter(self) -> None:
-        """Put them into a group."""
+        """Set their local properties, and put them into a group."""
         self.properties.enter(self.context)
         self.context.setJobGroup(self.name, self.description)
 

@@ -229,7 +229,7 @@ class Job:
         self.post(self._made_ready, partial(gathered, made.groups if made else None if groups else ()))
 
     def _enter(self) -> None:
-        """Put the jobs of this thread into the group, by which they can be cancelled."""
+        """Set the local properties of this thread's jobs, and put them into the group, by which they can be cancelled."""
         self.properties.enter(self.context)
         self.context.setJobGroup(self.group, f"reactive_aio: {self.name}")
 

@@ -30,7 +30,7 @@ async def to_spark_whole(
 ) -> Committed:
     """Write a flow. The arguments are those of ``Flow.to_spark``."""
     check_arguments(writer, schema)
-    async with Calls(jobs_of(writer.session, f"reactive_aio: to_spark({writer})", writer.properties)) as calls:
+    async with Calls(jobs_of(writer.session, f"reactive_aio: to_spark({writer})", writer.local_properties)) as calls:
         done = await calls(_written, flow, writer, schema)
     if progress is not None:
         tell(progress, done)

@@ -101,12 +101,12 @@ class BatchWriter(ABC):
 
     session: SparkSession = field(repr=False)
     run: str = field(factory=_some_run, kw_only=True, validator=_check_run)
-    properties: LocalProperties = field(default=NO_PROPERTIES, init=False, repr=False, eq=False)
+    local_properties: LocalProperties = field(default=NO_PROPERTIES, init=False, repr=False, eq=False)
     """The local properties of the jobs: those of the thread that makes the writer."""
 
     def __attrs_post_init__(self) -> None:
-        if not is_connect(self.session):
-            object.__setattr__(self, "properties", LocalProperties.here(self.session.sparkContext))
+        context: Any = getattr(self.session, "sparkContext", None)  # a session of Spark Connect has none
+        object.__setattr__(self, "local_properties", LocalProperties.here(context))
 
     def prepare(self, empty: DataFrame) -> None:
         """Prepare for batches with the schema of an empty frame. There may be nothing to do."""

@@ -44,7 +44,7 @@ async def to_spark(
         raise ValueError(
             f"to_spark(max_retries={max_retries}): {writer} can't tell how much of a failed batch it has written. Set max_retries=0"
         )
-    async with Calls(jobs_of(writer.session, f"reactive_aio: to_spark({writer})", writer.properties)) as calls:
+    async with Calls(jobs_of(writer.session, f"reactive_aio: to_spark({writer})", writer.local_properties)) as calls:
         sink = Sink(writer, calls, max_retries)
         committed = await sink.begin(schema)
         committed.check(whole=False)
