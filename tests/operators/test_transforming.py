@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reactive_aio import UNBOUNDED, Completed, Failed, Flow, Next, SynchronousSink
+from reactive_aio import UNBOUNDED, Completed, Failed, Flow, Next, SynchronousSink, hooks
 from tests.subscribers import ByHand, Recorder, idle
 
 
@@ -128,6 +128,25 @@ def test_index_counts_in_whole_numbers(start: Any) -> None:
 @pytest.mark.parametrize("items", [[], [1], [1, 2], [1, None, 3]])
 async def test_pairwise_gives_what_itertools_gives(items: list[Any]) -> None:
     assert list(pairwise(items)) == await Flow.from_iterable(items).pairwise().to_list()
+
+
+@pytest.mark.parametrize(("items", "expected"), [([], []), ([1], [1]), ([1, 1], []), ([1, 2, 3], [])])
+@pytest.mark.parametrize("ends", ["done", "failed", "cancelled"])
+async def test_pairwise_discards_the_first_element_without_a_second_one(
+    items: list[int], expected: list[int], ends: str
+) -> None:
+    discarded: list[object] = []
+    source, recorder = ByHand(), Recorder(UNBOUNDED)
+
+    with hooks.using(on_discard=discarded.append):
+        Flow.from_publisher(source).pairwise().subscribe(recorder)
+        await idle()
+        source.next(*items)
+        await idle()
+        {"done": source.complete, "failed": lambda: source.error(OSError()), "cancelled": recorder.cancel}[ends]()
+        await idle()
+
+    assert expected == discarded
 
 
 async def test_pairwise_asks_once_for_the_element_in_front() -> None:

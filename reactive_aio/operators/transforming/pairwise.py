@@ -8,6 +8,7 @@ from attrs import define, field, frozen
 
 from ..._core.missing import MISSING
 from ..._fusion import Stage, Template, Transform
+from ...hooks import discard
 from ...spec import add_demand
 
 T = TypeVar("T")
@@ -26,19 +27,20 @@ class Pairwise(Stage[T, tuple[T, T]]):
 
 @define
 class Pairing(Transform[T, tuple[T, T]]):
-    """The element before, in one subscription."""
+    """The pair before, in one subscription. Its second element begins the next pair."""
 
-    before: Any = field(init=False, default=MISSING)
+    last: Any = field(init=False, default=MISSING)
+    """The first element of the stream comes second in a pair with no first one."""
 
     missing: ClassVar[Any] = MISSING
 
     template: ClassVar[Template | None] = Template(
         """
-        if $self.before is $missing:
-            $self.before = item
+        if $self.last is $missing:
+            $self.last = ($missing, item)
         else:
-            item = ($self.before, item)
-            $self.before = item[1]
+            item = ($self.last[1], item)
+            $self.last = item
             $rest
         """,
         plain=True,
@@ -46,4 +48,10 @@ class Pairing(Transform[T, tuple[T, T]]):
 
     def demand(self, n: int) -> int:
         """Ask for one more, once: the first pair takes two elements."""
-        return add_demand(n, 1) if n and self.before is MISSING else n
+        return add_demand(n, 1) if n and self.last is MISSING else n
+
+    def close(self) -> None:
+        """Drop the first element if no second one has come."""
+        last, self.last = self.last, MISSING
+        if last is not MISSING and last[0] is MISSING:
+            discard([last[1]])
