@@ -40,10 +40,15 @@ def rows(n: int) -> list[Row]:
         _row(query.name, "lineitem", query, ways.WAYS, ways.on_the_loop, BARS.get(query.name.partition(",")[0], ()))
         for query in QUERIES
     ]
-    faster = tuple(Bar(name, at_most=1, metric=CPU_OF_ALL) for name in ("RDD by hand", "in Arrow by hand"))
-    works = [_row(each.name, each.table, each, keyed.WAYS, keyed.on_the_loop, faster) for each in keyed.WORKS]
+    works = [_work(each) for each in keyed.WORKS]
     whole = Bar("mapInArrow by hand", at_most=1.2, metric=CPU_OF_ALL)
     return [*queries, _row("Q1, by columns", "lineitem", q1(), vectorised.WAYS, None, (whole,)), *works]
+
+
+def _work(work: keyed.Work) -> Row:
+    by_spark = keyed.ways_of(work)
+    by_hand = tuple(Bar(way, at_most=1, metric=CPU_OF_ALL) for way in by_spark if way.endswith("by hand"))
+    return _row(work.name, work.table, work, by_spark, keyed.on_the_loop, by_hand)
 
 
 def _row(

@@ -55,5 +55,6 @@ def test_keyed_work_gives_the_same_rows_in_each_way(spark: SparkSession, folder:
     expected = keyed.by_sql(spark, work)
 
     assert expected
-    assert dict.fromkeys(keyed.WAYS, expected) == {name: way(spark, work) for name, way in keyed.WAYS.items()}
+    by_spark = keyed.ways_of(work)
+    assert dict.fromkeys(by_spark, expected) == {name: way(spark, work) for name, way in by_spark.items()}
     assert expected == keyed.on_the_loop(folder, work)
