@@ -37,7 +37,14 @@ def rows(n: int) -> list[Row]:
     except data.GeneratorMissingError as error:
         raise ImportError(str(error)) from error
     queries = [
-        _row(query.name, "lineitem", query, ways.WAYS, ways.on_the_loop, BARS.get(query.name.partition(",")[0], ()))
+        _row(
+            query.name,
+            "lineitem",
+            query,
+            ways.ways_of(query),
+            ways.on_the_loop,
+            BARS.get(query.name.partition(",")[0], ()),
+        )
         for query in QUERIES
     ]
     works = [_work(each) for each in keyed.WORKS]
@@ -59,8 +66,6 @@ def _row(
     on_the_loop: Callable[[Path, Any], Any] | None,
     bars: tuple[Bar, ...],
 ) -> Row:
-    if getattr(what, "where", ""):
-        by_spark = {**by_spark, ways.BEHIND_FILTER: ways.behind_filter}
     works: dict[str, Callable[[], Any]] = {way: partial(_on_spark, run, what) for way, run in by_spark.items()}
     if on_the_loop is not None:
         works[ways.ON_THE_LOOP] = lambda: on_the_loop(_folder(), what)

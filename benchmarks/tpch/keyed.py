@@ -138,9 +138,9 @@ def words() -> Work:
         "word string, n long",
         lambda rdd: rdd.flatMap(split).map(once).reduceByKey(add),
         lambda frame: frame.mapInArrow(counted, "word string, n long").groupBy("word").sum("n"),
-        lambda frame: frame.mapInArrow(each, "word string")
-        .groupBy("word")
-        .applyInArrow(of_table, "word string, n long"),
+        lambda frame: (
+            frame.mapInArrow(each, "word string").groupBy("word").applyInArrow(of_table, "word string, n long")
+        ),
     )
 
 

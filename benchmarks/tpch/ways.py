@@ -52,6 +52,15 @@ def behind_filter(spark: SparkSession, query: Query) -> Rows:
 
 def by_map_in_arrow(spark: SparkSession, query: Query) -> Rows:
     """The same function for each row, columns turned to Python's and back in the quickest way there is."""
+    return _finished(spark, query, _kept_in_arrow(spark.sql(f"SELECT {query.columns} FROM lineitem"), query))
+
+
+def by_map_in_arrow_behind_filter(spark: SparkSession, query: Query) -> Rows:
+    frame = spark.sql(f"SELECT {query.columns} FROM lineitem WHERE {query.where}")
+    return _finished(spark, query, _kept_in_arrow(frame, query))
+
+
+def _kept_in_arrow(frame: DataFrame, query: Query) -> DataFrame:
     keep = query.keep
     names = [part.split()[0] for part in query.schema.split(", ")]
     texts = [part.endswith("string") for part in query.schema.split(", ")]
@@ -68,8 +77,7 @@ def by_map_in_arrow(spark: SparkSession, query: Query) -> Rows:
             arrays = [arrow.array(list(column), kind) for column, kind in zip(made, types, strict=True)]
             yield arrow.RecordBatch.from_arrays(arrays, names)
 
-    frame = spark.sql(f"SELECT {query.columns} FROM lineitem")
-    return _finished(spark, query, frame.mapInArrow(work, query.schema))
+    return frame.mapInArrow(work, query.schema)
 
 
 def by_rdd(spark: SparkSession, query: Query) -> Rows:
@@ -142,4 +150,13 @@ WAYS: Final[dict[str, Callable[[SparkSession, Query], Rows]]] = {
     "Spark's SQL": by_sql,
 }
 BEHIND_FILTER: Final = "reactive_aio, to_frame behind Spark's filter"
+FILTERED: Final[dict[str, Callable[[SparkSession, Query], Rows]]] = {
+    BEHIND_FILTER: behind_filter,
+    "mapInArrow by hand behind Spark's filter": by_map_in_arrow_behind_filter,
+}
 ON_THE_LOOP: Final = "reactive_aio, on the loop"
+
+
+def ways_of(query: Query) -> dict[str, Callable[[SparkSession, Query], Rows]]:
+    """Return the ways on Spark. A query with a condition also has those in which Spark filters."""
+    return {**WAYS, **FILTERED} if query.where else WAYS
