@@ -6,12 +6,14 @@ import asyncio
 import contextvars
 import pickle
 from collections.abc import Coroutine, Iterator
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 pytest.importorskip("pyspark")
 
+from reactive_aio import SparkJobError
 from reactive_aio._remote.frames import PART, Frame
 from reactive_aio.spark._results.subscription import ResultsSubscription
 from tests.spark.waiting import until
@@ -85,3 +87,35 @@ async def test_no_more_is_delivered_than_was_requested() -> None:
     await hand.over.wait()
 
     assert [[1, 2], [3], [4, 5], [6], [7]] == hand.delivered
+
+
+async def test_a_session_of_spark_connect_that_is_stopped_meanwhile_is_named() -> None:
+    class Session:
+        is_stopped = True
+
+    class Source:
+        connect = True
+        data = SimpleNamespace(sparkSession=Session())
+
+        def __str__(self) -> str:
+            return "from_spark(DataFrame)"
+
+    class Stopped(ByHand):
+        def frames(self) -> Iterator[bytes]:
+            yield from ()
+            raise ValueError("<_MultiThreadedRendezvous of RPC that terminated with: >")
+
+        def on_error(self, error: BaseException) -> None:
+            self.failure = error
+            self.over.set()
+
+    Session.__module__ = "pyspark.sql.connect.session"
+    hand = Stopped()
+    hand.source = cast("Any", Source())
+    hand.subscription.begin()
+    hand.subscription.request(1)
+    await hand.over.wait()
+
+    assert isinstance(hand.failure, SparkJobError)
+    assert "the Spark job of from_spark(DataFrame) failed: its session has been stopped" == str(hand.failure)
+    assert isinstance(hand.failure.__cause__, ValueError)

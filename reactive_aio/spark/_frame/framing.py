@@ -40,7 +40,8 @@ def to_frame(flow: FlowLike, schema: Schema, columns: Sequence[str] | None = Non
         kind = schema if isinstance(schema, type) else None
         made = Columns(struct, kind, zone_of(session_zone(session)))
         frames = [_framed(source, made) for source in _sources(parts)]
-        return applied(reduce(lambda before, frame: before.unionByName(frame), frames), parts.behind)
+        # By place, as all have these columns: by name Spark refuses `a` beside `A`.
+        return applied(reduce(lambda before, frame: before.union(frame), frames), parts.behind)
 
 
 def to_rdd(flow: FlowLike) -> Any:

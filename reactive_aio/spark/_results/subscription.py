@@ -14,9 +14,10 @@ from ..._plan import TasksSnapshot
 from ..._remote.failures import unpack
 from ..._remote.frames import FAILED, Decoder, Frame
 from ..._remote.limit import MOST_BYTES
-from ...errors import SourceCancelledError
+from ...errors import SourceCancelledError, SparkJobError
 from ...spec import add_demand
 from .._delivery.held import Held
+from .._job.asking import STOPPED, is_stopped
 from .._job.calls import Calls, JobGroup
 from .._job.preparing import Preparing
 from .._job.told import failure_of
@@ -148,6 +149,11 @@ class ResultsSubscription:
             raise failed.error from None
         except Exception as error:
             source = self.pulling.source
+            frame: Any = source.data
+            if source.connect and is_stopped(frame.sparkSession):  # gRPC's error does not say so
+                stopped = SparkJobError(f"the Spark job of {source} failed: {STOPPED}")
+                stopped.__cause__ = error
+                return stopped
             context = None if source.connect else source.context
             return failure_of(f"the Spark job of {source} failed", error, context)
         return None if data is None else next(Decoder().feed(data))

@@ -103,9 +103,13 @@ class Files(BatchWriter):
         if not own:
             return Committed(self.run)
         last = self._read(files, own[-1], MANIFEST)
-        if last["id"] + 1 != len(own):
-            raise SparkJobError(f"{self}: the run has {len(own)} batches, but the last one has the number {last['id']}")
-        return Committed(self.run, len(own), last["before"] + last["rows"], own[-1].endswith("-all"))
+        try:
+            number, rows = int(last["id"]), int(last["before"]) + int(last["rows"])
+        except (TypeError, KeyError, ValueError) as error:
+            raise self._damaged(own[-1], MANIFEST, f"it is no manifest of a batch: {last!r}") from error
+        if number + 1 != len(own):
+            raise SparkJobError(f"{self}: the run has {len(own)} batches, but the last one has the number {number}")
+        return Committed(self.run, len(own), rows, own[-1].endswith("-all"))
 
     def write(self, frame: DataFrame, batch: Batch) -> None:
         """Write to a temporary folder, with the manifest, and rename it. Its name is unique among processes."""
@@ -195,7 +199,10 @@ class Files(BatchWriter):
         try:
             return json.loads(text)
         except ValueError as error:
-            raise SparkJobError(f"{self}: {folder}/{name} is damaged: {error}") from error
+            raise self._damaged(folder, name, error) from error
+
+    def _damaged(self, folder: str, name: str, why: object) -> SparkJobError:
+        return SparkJobError(f"{self}: {folder}/{name} is damaged: {why}")
 
     def _names(self, files: Any, *folder: str) -> list[str]:
         """List the content of a folder. A glob would also treat the path as a pattern."""

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from threading import Lock
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from ...errors import UnsupportedOnSparkError
 from ...operators._fluent import is_async
@@ -198,17 +198,29 @@ class Table(BatchWriter):
         return Committed(self.run, len(batches), rows.count() if batches else 0, whole)
 
     def write_whole(self, frame: DataFrame) -> Committed:
-        """Replace the partition of the run, and count its rows there."""
-        self.write(frame, Batch(self.run, 0, 0, 0, whole=True))
-        return self.committed()
+        """Write the partition of the run, and count its rows there, in one turn.
+
+        The same run may have been written meanwhile by another call. If it was replaced, its rows would be gone for a moment.
+        """
+        with self._lock():
+            done = self.committed()
+            if done.batches:
+                done.check(whole=True)
+                return evolve(done, written=False)
+            self._replace(frame, Batch(self.run, 0, 0, 0, whole=True))
+            return self.committed()
 
     def write(self, frame: DataFrame, batch: Batch) -> None:
-        """Replace the partition of the batch, and no other: `insertInto` would overwrite the whole table."""
+        """Replace the partition of the batch."""
         with self._lock():
-            self.session.sql(
-                f"INSERT OVERWRITE TABLE {self.table} PARTITION ({COLUMN} = '{batch.name}') SELECT * FROM {{frame}}",
-                frame=frame if batch.whole else frame.coalesce(1),
-            )
+            self._replace(frame, batch)
+
+    def _replace(self, frame: DataFrame, batch: Batch) -> None:
+        """Replace a partition, and no other: `insertInto` would overwrite the whole table."""
+        self.session.sql(
+            f"INSERT OVERWRITE TABLE {self.table} PARTITION ({COLUMN} = '{batch.name}') SELECT * FROM {{frame}}",
+            frame=frame if batch.whole else frame.coalesce(1),
+        )
 
     def _lock(self) -> Lock:
         """Return the lock of the table, which may have several names."""

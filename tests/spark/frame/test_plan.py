@@ -74,6 +74,14 @@ def test_flows_in_a_row_are_a_union(sales: Any) -> None:
     assert "MapInArrow from_spark(DataFrame, as_=Sold) -> filter(bool)(" in plan
 
 
+def test_columns_of_flows_in_a_row_may_differ_by_the_case_of_a_letter(spark: Any) -> None:
+    ones, twos = (Flow.from_spark(spark.range(n, n + 1)).map(lambda row: (row.id, -row.id)) for n in (1, 2))
+    frame = ones.concat(twos).to_frame("n long, N long")
+
+    assert ["n", "N"] == frame.columns
+    assert [(1, -1), (2, -2)] == sorted(map(tuple, frame.collect()))
+
+
 @attrs.frozen
 class Reading:
     """As on the page."""

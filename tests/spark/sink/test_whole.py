@@ -325,6 +325,19 @@ async def test_a_table_has_the_run_as_a_partition(spark: Any) -> None:
         spark.sql("DROP TABLE IF EXISTS written_whole")
 
 
+async def test_several_at_the_same_run_of_a_table_write_it_once_and_all_tell_its_rows(spark: Any) -> None:
+    def written() -> Any:
+        return pairs(spark).to_spark(Table(spark, "written_at_once", run="a"), SCHEMA, size=None)
+
+    try:
+        done = await asyncio.gather(written(), written(), written())
+        assert [whole("a", 6)] * 3 == list(done)
+        assert 1 == sum(each.written for each in done)
+        assert 6 == spark.table("written_at_once").count()
+    finally:
+        spark.sql("DROP TABLE IF EXISTS written_at_once")
+
+
 async def test_a_function_of_frames_is_given_the_whole_frame(spark: Any, tmp_path: Path) -> None:
     def write(frame: Any, number: int) -> None:
         frame.write.json(str(tmp_path / str(number)))

@@ -64,10 +64,11 @@ async def test_what_a_writer_that_was_killed_has_left_goes_with_the_commit_of_it
     assert ["batch=a-00000000"] == [path.name for path in tmp_path.iterdir()]
 
 
-async def test_a_damaged_manifest_is_named(spark: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["{", "{}", "[]", '{"id": 0, "before": 0, "rows": null}'])
+async def test_a_damaged_manifest_is_named(spark: Any, tmp_path: Path, text: str) -> None:
     writer = Files(spark, tmp_path, run="a")
     await Flow.range(3).to_spark(writer, "n long")
-    (tmp_path / "batch=a-00000000" / "_batch.json").write_text("{")
+    (tmp_path / "batch=a-00000000" / "_batch.json").write_text(text)
 
     with pytest.raises(SparkJobError, match=r"batch=a-00000000/_batch\.json is damaged"):
         await asyncio.to_thread(writer.committed)
