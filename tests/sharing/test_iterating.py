@@ -218,6 +218,22 @@ async def test_what_was_read_ahead_and_a_failure_go_to_the_hooks_of_one_who_leav
     assert [ValueError] == list(map(type, dropped))
 
 
+async def test_another_task_may_close_an_iterator_and_what_is_lost_goes_to_the_hooks_of_the_subscriber() -> None:
+    discarded: list[object] = []
+    dropped: list[BaseException] = []
+    foreign: list[object] = []
+    with hooks.using(on_discard=discarded.append, on_error_dropped=dropped.append):
+        items = aiter(Flow.of(1, 2, 3).concat(Flow.error(ValueError())).share(prefetch=8))
+    assert 1 == await anext(items)
+    await idle()
+    with hooks.using(on_discard=foreign.append, on_error_dropped=foreign.append):
+        await asyncio.create_task(items.aclose())
+
+    assert [2, 3] == discarded
+    assert [ValueError] == list(map(type, dropped))
+    assert not foreign
+
+
 async def test_an_iterator_is_left_on_whatever_thread_it_is_collected() -> None:
     discarded: list[object] = []
     threads: list[int] = []

@@ -244,7 +244,7 @@ class Steps:
     async def close(self) -> None:
         """Cancel, and wait for the cleanup. A waiting task then gets the end. A cancel is delayed until then."""
         self.reader.until = 0.0
-        self.reader.cancel()
+        self._leave()
         self.reader.wake()
         await all_of(self._place.released)
 
@@ -257,7 +257,8 @@ class Steps:
             self._leave()
 
     def _leave(self) -> None:
-        # A copy, since this may be the last act of a function of the flow, which runs in the context itself.
+        # In the context of the subscriber, whose hooks get what it has not taken. A copy, since this may be the last act of a
+        # function of the flow, which runs in the context itself.
         self._place.context.copy().run(self.reader.cancel)
 
 
