@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from functools import partial
 
 import pytest
 
@@ -117,6 +118,27 @@ def test_a_run_lingers_for_so_long(absent: float, runs: int) -> None:
 
     run_virtual(main())
     assert runs == source.runs
+
+
+def test_a_run_ends_in_time_though_news_of_an_earlier_absence_comes_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    source, news = Counted(Flow.range(100)), list[Callable[[], object]]()
+
+    def later(_: asyncio.AbstractEventLoop, call: Callable[..., object], *args: object) -> None:
+        news.append(partial(call, *args))  # as when those who leave are on threads of their own
+
+    monkeypatch.setattr("reactive_aio.operators.sharing.shared.soon", later)
+
+    async def main() -> None:
+        async with source.flow().share(linger=5.0) as shared:
+            for _ in range(2):
+                await shared.take(1).to_list()
+            first, second = news
+            second()
+            first()
+            await asyncio.sleep(5.1)
+            assert 1 == source.cancels
+
+    run_virtual(main())
 
 
 @pytest.mark.parametrize("first", ["who comes", "the timer"])

@@ -149,10 +149,11 @@ class Sharing:
             yield partial(soon, self.holder.loop, self._wait_for_somebody, run, run.log.rest)
 
     def _wait_for_somebody(self, run: Run, absence: Cursor) -> None:
+        if self.linger is None or self.holder is None or run.log.rest is not absence:
+            return  # somebody has come, and has perhaps left on another thread, whose call was faster
         if self._timer is not None:
             self._timer.cancel()
-        if self.linger is not None and self.holder is not None:
-            self._timer = self.holder.loop.call_later(self.linger, self._nobody_came, run, absence)
+        self._timer = self.holder.loop.call_later(self.linger, self._nobody_came, run, absence)
 
     def _nobody_came(self, run: Run, absence: Cursor) -> None:
         self._timer = None
