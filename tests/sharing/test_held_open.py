@@ -5,13 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from functools import partial
+from itertools import count
 
 import pytest
 
-from reactive_aio import UNBOUNDED, Flow, SourceCancelledError
+from reactive_aio import UNBOUNDED, Flow, SourceCancelledError, hooks
 from reactive_aio.testing import no_leaks, run_virtual
 from tests.sharing.driven import Counted, reads
 from tests.subscribers import Recorder, idle
+
+
+async def one_in_two_turns() -> AsyncIterator[int]:
+    for n in count():
+        yield n
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
 
 
 async def test_a_run_that_is_held_open_pauses_when_nobody_is_there() -> None:
@@ -88,6 +96,58 @@ async def test_what_the_block_raises_is_raised_behind_the_cleanup() -> None:
         assert 1 == source.cancels
     assert None is raised.value.__context__
     assert isinstance(readers[0].error, SourceCancelledError)
+
+
+async def test_who_still_reads_when_the_block_fails_is_told_what_it_raised() -> None:
+    failure, readers = OSError("of the block"), list[Recorder]()
+
+    async def block() -> None:
+        async with Flow.never().share() as shared:
+            readers.append(reads(shared, 1))
+            await idle()
+            raise failure
+
+    with pytest.raises(OSError, match="of the block"):
+        await block()
+    await idle()
+    assert isinstance(readers[0].error, SourceCancelledError)
+    assert failure is readers[0].error.__cause__
+
+
+@pytest.mark.parametrize("reads_by", ["for_each", "async for"])
+async def test_one_who_is_cancelled_when_the_block_ends_has_nothing_to_report(reads_by: str) -> None:
+    reported: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+
+    async def read(shared: Flow[int]) -> None:
+        if reads_by == "for_each":
+            await shared.for_each(lambda _: None)
+        else:
+            async for _ in shared:
+                pass
+
+    async with Flow.from_async_iterable(one_in_two_turns).share() as shared:
+        readers = [asyncio.create_task(read(shared)) for _ in range(2)]
+        await idle()
+        for reader in readers:
+            reader.cancel()
+    await asyncio.wait(readers)
+    assert not reported
+
+
+@pytest.mark.parametrize("turns", range(20, 24))
+async def test_a_task_group_around_the_block_raises_what_the_block_raised(turns: int) -> None:
+    async def block() -> None:
+        async with asyncio.TaskGroup() as tasks, Flow.from_async_iterable(one_in_two_turns).share() as shared:
+            for _ in range(2):
+                tasks.create_task(shared.count())
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            raise OSError("of the block")
+
+    with hooks.using(on_error_dropped=lambda _: None), pytest.raises(ExceptionGroup) as raised:
+        await block()
+    assert OSError in map(type, raised.value.exceptions)
 
 
 async def test_one_block_at_a_time_holds_a_flow_open() -> None:

@@ -183,6 +183,23 @@ def test_a_run_that_was_held_open_on_a_loop_that_has_ended_says_so() -> None:
         asyncio.run(again())
 
 
+@pytest.mark.parametrize("restart", ["always", "never"])
+def test_another_block_may_hold_a_flow_open_when_the_loop_was_closed_inside_of_the_one_before(restart: Any) -> None:
+    shared = Flow.range(5).share(replay=2, restart=restart)
+
+    async def begin() -> None:
+        await shared.__aenter__()
+        await shared.take(3).to_list()
+
+    async def again() -> list[int]:
+        async with shared:
+            return await asyncio.wait_for(shared.to_list(), 30.0)
+
+    asyncio.run(begin())
+    for _ in range(2):
+        assert [0, 1, 2, 3, 4] == asyncio.run(again())
+
+
 async def test_an_emitter_whose_loop_has_been_closed_loses_its_turn() -> None:
     hub: Hub[str] = Hub(idle="wait", lag=1)
     hub.offer("first")
