@@ -236,7 +236,8 @@ class Emission(Broadcast, Here):
         try:
             self._wait(waiter)
             # When the hub has ended in the meantime, that is for the caller to hear, by the error of the next step.
-            if not woken.wait(timeout) and not self.log.ended:
+            seconds = None if timeout is None else min(timeout, threading.TIMEOUT_MAX)
+            if not woken.wait(seconds) and not self.log.ended:
                 raise TimeoutError(f"there was no room in the hub for {timeout} seconds")
             self._add_with_permit(waiter, item)
         except FAILURES:  # a signal may interrupt the wait
