@@ -224,7 +224,11 @@ class Steps:
                     if taken:
                         items += taken
                 if items:
-                    break
+                    if waited or budgets.clock() < reader.deadline:
+                        break
+                    reader.deadline = await reader.delivery.budget.turn()
+                    waited = True
+                    continue  # another task may have closed it meanwhile
                 # Nothing comes between that look and this: what wakes the task is called by the loop.
                 if reader.end is not None:
                     await _over(reader, place)
@@ -234,8 +238,6 @@ class Steps:
                 finally:
                     reader.waiter = None
                 waited = True
-            if not waited and budgets.clock() >= reader.deadline:
-                reader.deadline = await reader.delivery.budget.turn()
             reader.until = reader.deadline
             return items.popleft() if reader.prefetch is None else reader.take_one()
         finally:
