@@ -21,7 +21,7 @@ from ..._plan import Inlet, Pushed
 from ...errors import HubClosedError
 from ...hooks import drop_error
 from ...spec import Subscription
-from .broadcast import Broadcast, Then, do
+from .broadcast import Broadcast, Then, do, post
 from .delivery import soon
 from .reader import Distance, Reader
 
@@ -249,7 +249,9 @@ class Emission(Broadcast, Here):
         with self.mutex:
             self._check_open()
             self._waiting.append(waiter)
+            lost = [each for each in self.deliveries.values() if each.loop.is_closed()]
             then = self._settle()
+        post(lost)  # so their readers are found to be gone
         if then is not None:
             then()
 
