@@ -31,13 +31,8 @@ R = TypeVar("R")
 FAILURES: Final = BaseException
 """The exceptions that a user's function may raise; for an ``except`` clause around the call of one."""
 
-
-class BlockEndedError(SourceCancelledError):
-    """The failure of those who still read a shared flow when the block ends that holds it open."""
-
-
-PLACE_ENDED: Final = (TaskCancelledError, SchedulerClosedError, BlockEndedError)
-"""The failures of a stream whose loop, thread, pool or block has ended. A cancelled stream does not report them."""
+PLACE_ENDED: Final = (TaskCancelledError, SchedulerClosedError)
+"""The failures of a stream whose loop, thread or pool has ended. A cancelled stream does not report them."""
 
 
 @define(eq=False)

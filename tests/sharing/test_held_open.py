@@ -114,27 +114,6 @@ async def test_who_still_reads_when_the_block_fails_is_told_what_it_raised() -> 
     assert failure is readers[0].error.__cause__
 
 
-@pytest.mark.parametrize("reads_by", ["for_each", "async for"])
-async def test_one_who_is_cancelled_when_the_block_ends_has_nothing_to_report(reads_by: str) -> None:
-    reported: list[object] = []
-    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
-
-    async def read(shared: Flow[int]) -> None:
-        if reads_by == "for_each":
-            await shared.for_each(lambda _: None)
-        else:
-            async for _ in shared:
-                pass
-
-    async with Flow.from_async_iterable(one_in_two_turns).share() as shared:
-        readers = [asyncio.create_task(read(shared)) for _ in range(2)]
-        await idle()
-        for reader in readers:
-            reader.cancel()
-    await asyncio.wait(readers)
-    assert not reported
-
-
 @pytest.mark.parametrize("turns", range(20, 24))
 async def test_a_task_group_around_the_block_raises_what_the_block_raised(turns: int) -> None:
     async def block() -> None:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeVar, get_ar
 
 from attrs import define, field, frozen
 
-from ..._core.guard import BlockEndedError
 from ..._core.here import Here
 from ..._fusion import Placed, calling_line
 from ..._plan import Inlet, Nodes, Pushed
 from ..._plan.nodes import FlowLike
+from ...errors import SourceCancelledError
 from ...spec import Subscription
 from .broadcast import Then, do
 from .delivery import soon
@@ -217,9 +217,9 @@ class Sharing:
             yield timer.cancel
 
 
-def _closed(error: BaseException | None) -> BlockEndedError:
+def _closed(error: BaseException | None) -> SourceCancelledError:
     """Return the failure of those who still read. It shows what the block has raised."""
-    closed = BlockEndedError("the `async with` block of the shared flow has ended")
+    closed = SourceCancelledError("the `async with` block of the shared flow has ended")
     closed.__cause__ = error
     return closed
 
