@@ -73,4 +73,4 @@ class Shared(Read[T_co]):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Cancel the run, and wait for its cleanup."""
-        await self._sharing.release()
+        await self._sharing.release(error)

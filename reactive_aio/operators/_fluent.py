@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import lru_cache
 from inspect import CO_ASYNC_GENERATOR, CO_COROUTINE, isasyncgenfunction, iscoroutinefunction
-from math import isfinite
+from sys import float_info
 from types import AsyncGeneratorType, BuiltinFunctionType, CoroutineType, FunctionType
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeGuard, TypeVar, cast
 
@@ -55,7 +55,15 @@ class Fluent(ABC, Generic[T_co]):
 def check_flow(method: str, flow: object) -> None:
     """Raise unless the value is a flow."""
     if not is_flow(flow):
-        raise TypeError(f"{method}() takes flows, not {type(flow).__name__}: make one with Flow.from_iterable(...)")
+        raise TypeError(f"{method}() takes flows, not {type(flow).__name__}: {_how_to_make(flow)}")
+
+
+def _how_to_make(value: object) -> str:
+    if isinstance(getattr(type(value), "flow", None), property):  # a Hub or a State
+        return "pass its `flow`"
+    if hasattr(value, "subscribe"):
+        return "make one with Flow.from_publisher(...)"
+    return "make one with Flow.from_iterable(...)"
 
 
 def check_flows(method: str, *flows: object) -> None:
@@ -159,9 +167,9 @@ def check_seconds(method: str, name: str, seconds: object, *, above: bool = Fals
         raise TypeError(
             f"{method}({name}={label(seconds)}): {name} is a number of seconds, not {type(seconds).__name__}"
         )
-    if not isfinite(seconds) or seconds < 0 or (above and not seconds):
+    if not 0 <= seconds <= float_info.max or (above and not seconds):  # an int may be larger than any float
         raise ValueError(
-            f"{method}({name}={seconds}): {name} must be a finite number {'above' if above else 'of at least'} 0"
+            f"{method}({name}={label(seconds)}): {name} must be a finite number {'above' if above else 'of at least'} 0"
         )
 
 

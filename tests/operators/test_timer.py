@@ -49,6 +49,12 @@ def test_cancel_stops_the_clock() -> None:
     ("delay", "error", "text"),
     [
         (-1, ValueError, "delay must be a finite number of at least 0"),
+        pytest.param(
+            10**400,
+            ValueError,
+            r"timer\(delay=1000.*\.\.\.\): delay must be a finite number",
+            id="larger than any float",
+        ),
         ("1", TypeError, "delay is a number of seconds, not str"),
     ],
 )

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from itertools import count
 
 import pytest
 
-from reactive_aio import UNBOUNDED, Flow, SourceCancelledError
+from reactive_aio import UNBOUNDED, Flow, SourceCancelledError, hooks
 from reactive_aio.testing import no_leaks, run_virtual
 from tests.sharing.driven import Counted, reads
 from tests.subscribers import Recorder, idle
+
+
+async def one_in_two_turns() -> AsyncIterator[int]:
+    for n in count():
+        yield n
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
 
 
 async def test_a_run_that_is_held_open_pauses_when_nobody_is_there() -> None:
@@ -89,6 +98,37 @@ async def test_what_the_block_raises_is_raised_behind_the_cleanup() -> None:
     assert isinstance(readers[0].error, SourceCancelledError)
 
 
+async def test_who_still_reads_when_the_block_fails_is_told_what_it_raised() -> None:
+    failure, readers = OSError("of the block"), list[Recorder]()
+
+    async def block() -> None:
+        async with Flow.never().share() as shared:
+            readers.append(reads(shared, 1))
+            await idle()
+            raise failure
+
+    with pytest.raises(OSError, match="of the block"):
+        await block()
+    await idle()
+    assert isinstance(readers[0].error, SourceCancelledError)
+    assert failure is readers[0].error.__cause__
+
+
+@pytest.mark.parametrize("turns", range(20, 24))
+async def test_a_task_group_around_the_block_raises_what_the_block_raised(turns: int) -> None:
+    async def block() -> None:
+        async with asyncio.TaskGroup() as tasks, Flow.from_async_iterable(one_in_two_turns).share() as shared:
+            for _ in range(2):
+                tasks.create_task(shared.count())
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            raise OSError("of the block")
+
+    with hooks.using(on_error_dropped=lambda _: None), pytest.raises(ExceptionGroup) as raised:
+        await block()
+    assert OSError in map(type, raised.value.exceptions)
+
+
 async def test_one_block_at_a_time_holds_a_flow_open() -> None:
     shared = Flow.of(1).share()
     async with shared:
@@ -117,6 +157,27 @@ def test_a_run_lingers_for_so_long(absent: float, runs: int) -> None:
 
     run_virtual(main())
     assert runs == source.runs
+
+
+def test_a_run_ends_in_time_though_news_of_an_earlier_absence_comes_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    source, news = Counted(Flow.range(100)), list[Callable[[], object]]()
+
+    def later(_: asyncio.AbstractEventLoop, call: Callable[..., object], *args: object) -> None:
+        news.append(partial(call, *args))  # as when those who leave are on threads of their own
+
+    monkeypatch.setattr("reactive_aio.operators.sharing.shared.soon", later)
+
+    async def main() -> None:
+        async with source.flow().share(linger=5.0) as shared:
+            for _ in range(2):
+                await shared.take(1).to_list()
+            first, second = news
+            second()
+            first()
+            await asyncio.sleep(5.1)
+            assert 1 == source.cancels
+
+    run_virtual(main())
 
 
 @pytest.mark.parametrize("first", ["who comes", "the timer"])

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from reactive_aio import UNBOUNDED, Flow, Hub, HubClosedError, Offer, hooks
+from reactive_aio import UNBOUNDED, Flow, Hub, HubClosedError, Offer, State, hooks
 from reactive_aio.operators.sharing.log import Log
 from reactive_aio.testing import run_virtual
-from tests.subscribers import Recorder, idle
+from tests.subscribers import ByHand, Recorder, idle
 
 
 def reads(hub: Hub[Any], request: int = 0) -> Recorder:
@@ -198,6 +198,30 @@ async def test_a_thread_waits_no_longer_than_it_says() -> None:
     await asyncio.to_thread(submit)
     hub.complete()
     assert [1] == await hub.flow.to_list()
+
+
+async def test_a_thread_may_wait_for_longer_than_a_lock_can() -> None:
+    hub: Hub[int] = Hub(idle="wait", lag=1)
+    hub.offer(1)
+    submitting = asyncio.create_task(asyncio.to_thread(hub.submit, 2, timeout=1e300))
+    while not (hub._emission._waiting or submitting.done()):
+        await asyncio.sleep(0)
+    assert [1] == await hub.flow.take(1).to_list()
+    await submitting
+
+
+@pytest.mark.parametrize(
+    ("value", "advice"),
+    [
+        (Hub[int](idle="drop"), "not Hub: pass its `flow`"),
+        (State(1), "not State: pass its `flow`"),
+        (ByHand(), r"not ByHand: make one with Flow\.from_publisher"),
+        (1, r"not int: make one with Flow\.from_iterable"),
+    ],
+)
+def test_what_is_no_flow_is_refused_with_advice(value: Any, advice: str) -> None:
+    with pytest.raises(TypeError, match=advice):
+        Flow.of(1).merge(value)
 
 
 async def test_to_wait_on_the_thread_of_an_event_loop_is_refused() -> None:

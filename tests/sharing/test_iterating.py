@@ -190,6 +190,28 @@ async def test_a_task_that_waits_hears_of_the_end_when_another_closes_the_iterat
     assert (None, 0) == (await waits, hub.subscribers)
 
 
+@pytest.mark.parametrize("prefetch", [None, 8])
+async def test_a_task_that_waits_for_its_turn_hears_of_the_end_when_another_closes_the_iterator(
+    prefetch: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub: Hub[int] = Hub(idle="wait", prefetch=prefetch)
+    items, seen = aiter(hub.flow), list[int]()
+    for n in range(8):
+        hub.offer(n)
+
+    async def read() -> None:
+        async for n in items:
+            seen.append(n)
+
+    monkeypatch.setattr(budgets, "TURN", 0.0)  # each element needs a turn of its own
+    reading = asyncio.create_task(read())
+    while len(seen) < 3:
+        await asyncio.sleep(0)
+    await items.aclose()
+    await reading
+    assert list(range(len(seen))) == seen
+
+
 async def test_the_failure_is_behind_the_elements_and_is_raised_once() -> None:
     items = aiter(Flow.of(1, 2).concat(Flow.error(ValueError("of the source"))).share(prefetch=4))
     assert [1, 2] == [await anext(items) for _ in range(2)]
@@ -216,6 +238,22 @@ async def test_what_was_read_ahead_and_a_failure_go_to_the_hooks_of_one_who_leav
 
     assert [2, 3] == discarded
     assert [ValueError] == list(map(type, dropped))
+
+
+async def test_another_task_may_close_an_iterator_and_what_is_lost_goes_to_the_hooks_of_the_subscriber() -> None:
+    discarded: list[object] = []
+    dropped: list[BaseException] = []
+    foreign: list[object] = []
+    with hooks.using(on_discard=discarded.append, on_error_dropped=dropped.append):
+        items = aiter(Flow.of(1, 2, 3).concat(Flow.error(ValueError())).share(prefetch=8))
+    assert 1 == await anext(items)
+    await idle()
+    with hooks.using(on_discard=foreign.append, on_error_dropped=foreign.append):
+        await asyncio.create_task(items.aclose())
+
+    assert [2, 3] == discarded
+    assert [ValueError] == list(map(type, dropped))
+    assert not foreign
 
 
 async def test_an_iterator_is_left_on_whatever_thread_it_is_collected() -> None:

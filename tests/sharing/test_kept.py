@@ -6,7 +6,7 @@ import asyncio
 import gc
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import pytest
 
@@ -107,6 +107,25 @@ def test_no_timer_is_left_for_a_replay_that_nobody_can_be_given() -> None:
     async def main() -> None:
         async with no_leaks():
             assert [0, 1, 2] == await Flow.range(3).share(replay=3, replay_for=1000.0).to_list()
+
+    run_virtual(main())
+
+
+def test_no_timer_is_left_when_the_block_of_a_flow_that_has_ended_is_left() -> None:
+    async def main() -> None:
+        async with no_leaks(), Flow.range(3).share(replay=3, replay_for=1000.0, restart="never") as shared:
+            assert [0, 1, 2] == await shared.to_list()
+
+    run_virtual(main())
+
+
+def test_no_timer_is_set_for_the_age_of_a_replay_that_keeps_nothing() -> None:
+    async def zero(emit: Callable[[int], Awaitable[None]]) -> None:
+        await emit(0)
+
+    async def main() -> None:
+        async with no_leaks():
+            assert [0] == await Flow.create(zero).share(replay_for=1000.0, restart="never").to_list()
 
     run_virtual(main())
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from reactive_aio import UNBOUNDED, Emitter, Flow, Hub, SchedulerClosedError, schedulers
+from reactive_aio import UNBOUNDED, Emitter, Flow, Hub, Offer, SchedulerClosedError, schedulers
 from reactive_aio.operators.sharing.log import Log
 from tests.subscribers import Recorder, idle
 
@@ -181,6 +181,58 @@ def test_a_run_that_was_held_open_on_a_loop_that_has_ended_says_so() -> None:
     asyncio.run(begin())
     with pytest.raises(SchedulerClosedError, match="loop that opened the shared flow is closed"):
         asyncio.run(again())
+
+
+def reads_on_a_loop_that_is_closed_before_its_turn(hub: Hub[int]) -> list[object]:
+    """Have somebody wait for an element on a loop that is closed when the element has come."""
+    loop, kept = asyncio.new_event_loop(), list[object]()
+
+    async def begin() -> None:
+        items = aiter(hub.flow)
+        waiting = asyncio.ensure_future(anext(items))
+        waiting._log_destroy_pending = False  # type: ignore[attr-defined]  # its loop does not end it
+        kept.extend([items, waiting])
+        await idle()
+
+    loop.run_until_complete(begin())
+    assert hub.offer(0)
+    loop.close()
+    return kept
+
+
+def test_one_whose_loop_was_closed_before_its_turn_counts_as_left_when_the_hub_ends() -> None:
+    hub: Hub[int] = Hub(idle="wait")
+    kept = reads_on_a_loop_that_is_closed_before_its_turn(hub)
+    hub.complete()
+    assert 0 == hub.subscribers
+    assert kept
+
+
+def test_one_whose_loop_was_closed_before_its_turn_counts_as_left_when_an_emitter_waits_for_it() -> None:
+    hub: Hub[int] = Hub(idle="wait", lag=1)
+    kept = reads_on_a_loop_that_is_closed_before_its_turn(hub)
+    assert hub.offer(1) is Offer.FULL
+    with pytest.raises(TimeoutError):
+        hub.submit(1, timeout=0.0)
+    assert 0 == hub.subscribers
+    assert kept
+
+
+@pytest.mark.parametrize("restart", ["always", "never"])
+def test_another_block_may_hold_a_flow_open_when_the_loop_was_closed_inside_of_the_one_before(restart: Any) -> None:
+    shared = Flow.range(5).share(replay=2, restart=restart)
+
+    async def begin() -> None:
+        await shared.__aenter__()
+        await shared.take(3).to_list()
+
+    async def again() -> list[int]:
+        async with shared:
+            return await asyncio.wait_for(shared.to_list(), 30.0)
+
+    asyncio.run(begin())
+    for _ in range(2):
+        assert [0, 1, 2, 3, 4] == asyncio.run(again())
 
 
 async def test_an_emitter_whose_loop_has_been_closed_loses_its_turn() -> None:

@@ -292,7 +292,9 @@ class Broadcast(ABC):
         told: list[Delivery] = []
         ended = self.log.ended
         for each in self.deliveries.values():
-            if each.posted:
+            if each.posted and not (
+                ended and each.loop.is_closed()
+            ):  # on a closed loop the turn does not come any more
                 each.news = True
                 continue
             for cursor in each.readers.values():

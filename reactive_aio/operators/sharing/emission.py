@@ -21,7 +21,7 @@ from ..._plan import Inlet, Pushed
 from ...errors import HubClosedError
 from ...hooks import drop_error
 from ...spec import Subscription
-from .broadcast import Broadcast, Then, do
+from .broadcast import Broadcast, Then, do, post
 from .delivery import soon
 from .reader import Distance, Reader
 
@@ -236,7 +236,8 @@ class Emission(Broadcast, Here):
         try:
             self._wait(waiter)
             # When the hub has ended in the meantime, that is for the caller to hear, by the error of the next step.
-            if not woken.wait(timeout) and not self.log.ended:
+            seconds = None if timeout is None else min(timeout, threading.TIMEOUT_MAX)
+            if not woken.wait(seconds) and not self.log.ended:
                 raise TimeoutError(f"there was no room in the hub for {timeout} seconds")
             self._add_with_permit(waiter, item)
         except FAILURES:  # a signal may interrupt the wait
@@ -248,7 +249,9 @@ class Emission(Broadcast, Here):
         with self.mutex:
             self._check_open()
             self._waiting.append(waiter)
+            lost = [each for each in self.deliveries.values() if each.loop.is_closed()]
             then = self._settle()
+        post(lost)  # so their readers are found to be gone
         if then is not None:
             then()
 

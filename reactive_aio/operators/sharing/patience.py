@@ -120,7 +120,9 @@ class Patience:
 
     def _wait(self, watch: Watch) -> None:
         with self.broadcast.mutex:
-            deliveries = [each for each in self.broadcast.deliveries.values() if each not in watch.asked]
+            # One that was asked and whose loop has been closed since is asked again: so its readers are found to be gone.
+            there = self.broadcast.deliveries.values()
+            deliveries = [each for each in there if each not in watch.asked or each.loop.is_closed()]
         for delivery in deliveries:
             watch.asked.add(delivery)
             delivery.send(self._has_turn, watch, delivery)

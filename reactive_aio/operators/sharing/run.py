@@ -156,6 +156,8 @@ class Run(Broadcast):
             yield from self._end(error)
             return
         self.sharing.leave(self)
+        if self._ages is not None:
+            yield self._ages.stop
         if not self.log.readers:  # nobody will come any more to hear of the end
             yield from self._unheard()
             yield from self._let_go(*self.log.keep_no_more())
@@ -276,7 +278,7 @@ class Run(Broadcast):
             here.hand_out()
             return
         post(deliveries)
-        if self.sharing.replay_for is not None:
+        if self.sharing.replay_for is not None and self.log.replay:
             self._keep_by_age(self.sharing.replay_for)
 
     def _given_at_once(self, items: list[Any]) -> Delivery | None:
@@ -291,7 +293,10 @@ class Run(Broadcast):
 
     def _keep_by_age(self, seconds: float) -> None:
         if self._ages is None:
-            self._ages = Ages(self, asyncio.get_running_loop(), seconds)
+            with self.mutex:
+                if not self._may_be_joined:  # the last reader has just left, on another thread
+                    return
+                self._ages = Ages(self, asyncio.get_running_loop(), seconds)
         self._ages.add(self.log.made)
 
     def on_error(self, error: BaseException) -> None:

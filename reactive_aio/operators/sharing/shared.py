@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from contextvars import Context, ContextVar, copy_context
 from functools import partial
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeVar, get_args
 
 from attrs import define, field, frozen
@@ -17,7 +18,7 @@ from ..._plan import Inlet, Nodes, Pushed
 from ..._plan.nodes import FlowLike
 from ...errors import SourceCancelledError
 from ...spec import Subscription
-from .broadcast import Then
+from .broadcast import Then, do
 from .delivery import soon
 from .log import Cursor
 from .mutex import Mutex
@@ -149,10 +150,11 @@ class Sharing:
             yield partial(soon, self.holder.loop, self._wait_for_somebody, run, run.log.rest)
 
     def _wait_for_somebody(self, run: Run, absence: Cursor) -> None:
+        if self.linger is None or self.holder is None or run.log.rest is not absence:
+            return  # somebody has come, and has perhaps left on another thread, whose call was faster
         if self._timer is not None:
             self._timer.cancel()
-        if self.linger is not None and self.holder is not None:
-            self._timer = self.holder.loop.call_later(self.linger, self._nobody_came, run, absence)
+        self._timer = self.holder.loop.call_later(self.linger, self._nobody_came, run, absence)
 
     def _nobody_came(self, run: Run, absence: Cursor) -> None:
         self._timer = None
@@ -165,36 +167,61 @@ class Sharing:
 
     def hold(self) -> None:
         """Hold it open on the running loop, in the current context. The run begins."""
-        loop = asyncio.get_running_loop()
+        loop, calls = asyncio.get_running_loop(), list[Then]()
+        if self._is_abandoned and (before := self.current) is not None:
+            before.look_at_home()
         with self.mutex:
+            if self._is_abandoned:
+                calls += self._let_go(None)
             if self.holder is not None:
                 raise RuntimeError("the shared flow is already held open: use one `async with` at a time")
             self.holder = Holder(loop, copy_context())
             run = self._joinable()
             run.log.keep()
-            calls = tuple(self._begun(run))
-        for call in calls:
-            call()
+            calls += self._begun(run)
+        do(calls)
 
-    async def release(self) -> None:
-        """Cancel the run that is held open, and wait for its cleanup."""
-        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+    @property
+    def _is_abandoned(self) -> bool:
+        """Whether the event loop of a block was closed before the block had ended. It never ends."""
+        return self.holder is not None and self.holder.loop.is_closed()
+
+    async def release(self, error: BaseException | None) -> None:
+        """Cancel the run that is held open, since the block has ended with an error or without. Wait for its cleanup."""
+        loop, ended, here = asyncio.get_running_loop(), asyncio.Event(), get_ident()
+
+        def tell() -> None:
+            # At once, if it can be: else tasks that read would fail first. A TaskGroup around the block would cancel the
+            # block for that, and lose what the block raises.
+            if get_ident() == here:
+                ended.set()
+            else:
+                soon(loop, ended.set)
+
         with self.mutex:
-            run = self.current
-            calls = () if run is None else tuple(run.fail(_closed()))
-            self.current = self.holder = None
-            waits = self.connected is not None and self.connected.then(partial(soon, loop, ended.set))
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        for call in calls:
-            call()
+            if self.holder is None or self.holder.loop is not loop:  # it was closed in the meantime, and others hold it
+                return
+            calls = tuple(self._let_go(error))
+            waits = self.connected is not None and self.connected.then(tell)
+        do(calls)
         if waits:
             await all_of(ended)
 
+    def _let_go(self, error: BaseException | None) -> Iterable[Then]:
+        """Hold it open no more, with the lock."""
+        if (run := self.current) is not None:
+            yield from run.fail(_closed(error))
+        self.current = self.holder = None
+        if (timer := self._timer) is not None:
+            self._timer = None
+            yield timer.cancel
 
-def _closed() -> SourceCancelledError:
-    return SourceCancelledError("the `async with` block of the shared flow has ended")
+
+def _closed(error: BaseException | None) -> SourceCancelledError:
+    """Return the failure of those who still read. It shows what the block has raised."""
+    closed = SourceCancelledError("the `async with` block of the shared flow has ended")
+    closed.__cause__ = error
+    return closed
 
 
 def _begin(run: Run) -> None:

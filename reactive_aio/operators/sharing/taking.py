@@ -224,7 +224,11 @@ class Steps:
                     if taken:
                         items += taken
                 if items:
-                    break
+                    if waited or budgets.clock() < reader.deadline:
+                        break
+                    reader.deadline = await reader.delivery.budget.turn()
+                    waited = True
+                    continue  # another task may have closed it meanwhile
                 # Nothing comes between that look and this: what wakes the task is called by the loop.
                 if reader.end is not None:
                     await _over(reader, place)
@@ -234,8 +238,6 @@ class Steps:
                 finally:
                     reader.waiter = None
                 waited = True
-            if not waited and budgets.clock() >= reader.deadline:
-                reader.deadline = await reader.delivery.budget.turn()
             reader.until = reader.deadline
             return items.popleft() if reader.prefetch is None else reader.take_one()
         finally:
@@ -244,7 +246,7 @@ class Steps:
     async def close(self) -> None:
         """Cancel, and wait for the cleanup. A waiting task then gets the end. A cancel is delayed until then."""
         self.reader.until = 0.0
-        self.reader.cancel()
+        self._leave()
         self.reader.wake()
         await all_of(self._place.released)
 
@@ -257,7 +259,8 @@ class Steps:
             self._leave()
 
     def _leave(self) -> None:
-        # A copy, since this may be the last act of a function of the flow, which runs in the context itself.
+        # In the context of the subscriber, whose hooks get what it has not taken. A copy, since this may be the last act of a
+        # function of the flow, which runs in the context itself.
         self._place.context.copy().run(self.reader.cancel)
 
 
