@@ -21,6 +21,7 @@ from .errors import ProtocolViolation as ProtocolViolation
 from .errors import RemoteError as RemoteError
 from .errors import SchedulerClosedError as SchedulerClosedError
 from .errors import SchemaMismatchError as SchemaMismatchError
+from .errors import SharedClosedError as SharedClosedError
 from .errors import SlowSubscriberError as SlowSubscriberError
 from .errors import SourceCancelledError as SourceCancelledError
 from .errors import SourceConsumedError as SourceConsumedError

@@ -9,7 +9,8 @@
     ├── WorkerDiedError                   a worker process of a region ended in the middle
     ├── SourceConsumedError               a one-shot source was subscribed to a second time
     ├── SourceCancelledError              a function or source raised CancelledError, with nobody cancelling the flow
-    │   └── TaskCancelledError            the task of a source was cancelled by somebody else, such as a loop that ends
+    │   ├── TaskCancelledError            the task of a source was cancelled by somebody else, such as a loop that ends
+    │   └── SharedClosedError             the block that held a shared flow open has ended
     ├── BackpressureOverflowError         a source that can't be slowed was faster than its subscriber
     ├── LimitExceededError                more came than an operator was allowed to keep or to expect
     ├── HubClosedError                    an element was emitted to a hub that has ended
@@ -59,6 +60,13 @@ class TaskCancelledError(SourceCancelledError):
     """Other code cancelled the task that runs a source, as a loop does with its tasks when it ends.
 
     An operator that recovers from every ``Exception`` does not recover from this one, unless it is named.
+    """
+
+
+class SharedClosedError(SourceCancelledError):
+    """The ``async with`` block that held a shared flow open has ended while a subscriber read the flow.
+
+    Its cause is the exception that has ended the block, if there was one.
     """
 
 

@@ -20,7 +20,7 @@ from typing import Final, ParamSpec, TypeVar
 
 from attrs import define
 
-from ..errors import SchedulerClosedError, SourceCancelledError, TaskCancelledError
+from ..errors import SchedulerClosedError, SharedClosedError, SourceCancelledError, TaskCancelledError
 from .beginning import beginning
 from .notes import add_note, notes_of
 from .redacting import redacted
@@ -31,8 +31,8 @@ R = TypeVar("R")
 FAILURES: Final = BaseException
 """The exceptions that a user's function may raise; for an ``except`` clause around the call of one."""
 
-PLACE_ENDED: Final = (TaskCancelledError, SchedulerClosedError)
-"""The failures of a stream whose loop, thread or pool has ended. A cancelled stream does not report them."""
+PLACE_ENDED: Final = (TaskCancelledError, SchedulerClosedError, SharedClosedError)
+"""The failures of a stream whose loop, thread, pool or block has ended. A cancelled stream does not report them."""
 
 
 @define(eq=False)

@@ -40,7 +40,7 @@ class Shared(Read[T_co]):
     `async with` holds its run open, also while there is no subscriber. The run begins at once, on the running loop and
     in the current context. It requests nothing before a subscriber does. After a time without subscribers, the next one
     begins with the first element that no subscriber has had. At the end of the block the run is cancelled and cleaned
-    up. Subscribers that still read get the elements that are kept for them, and then fail with SourceCancelledError.
+    up. Subscribers that still read get the elements that are kept for them, and then fail with SharedClosedError.
 
     >>> import asyncio
     >>> from reactive_aio import Flow

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from attrs import define, field
 
-from reactive_aio import Flow, Hub, HubClosedError, SourceCancelledError
+from reactive_aio import Flow, Hub, HubClosedError, SharedClosedError
 from reactive_aio.testing import adversarial, no_leaks
 
 SEEDS = 40
@@ -167,7 +167,7 @@ async def test_who_still_reads_when_the_block_is_left_fails_and_the_cleanup_is_o
             assert first + 1 == second  # who comes later may begin later
         assert ["begun", "cleaned up"] == source.log
         results = await asyncio.gather(*reading, return_exceptions=True)
-    assert {SourceCancelledError} == set(map(type, results))
+    assert {SharedClosedError} == set(map(type, results))
 
 
 @adversarial(seeds=SEEDS)

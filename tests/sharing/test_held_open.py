@@ -9,7 +9,7 @@ from itertools import count
 
 import pytest
 
-from reactive_aio import UNBOUNDED, Flow, SourceCancelledError, hooks
+from reactive_aio import UNBOUNDED, Flow, SharedClosedError, hooks
 from reactive_aio.testing import no_leaks, run_virtual
 from tests.sharing.driven import Counted, reads
 from tests.subscribers import Recorder, idle
@@ -57,8 +57,8 @@ async def test_who_still_reads_when_the_block_is_left_fails_behind_what_is_kept(
     await idle()
 
     assert [[1, 2], [1, 2]] == [fast.items, slow.items]
-    assert isinstance(fast.error, SourceCancelledError)
-    assert isinstance(slow.error, SourceCancelledError)
+    assert isinstance(fast.error, SharedClosedError)
+    assert isinstance(slow.error, SharedClosedError)
 
 
 def test_the_block_is_left_when_the_cleanup_is_done() -> None:
@@ -95,7 +95,7 @@ async def test_what_the_block_raises_is_raised_behind_the_cleanup() -> None:
             await block()
         assert 1 == source.cancels
     assert None is raised.value.__context__
-    assert isinstance(readers[0].error, SourceCancelledError)
+    assert isinstance(readers[0].error, SharedClosedError)
 
 
 async def test_who_still_reads_when_the_block_fails_is_told_what_it_raised() -> None:
@@ -110,8 +110,29 @@ async def test_who_still_reads_when_the_block_fails_is_told_what_it_raised() -> 
     with pytest.raises(OSError, match="of the block"):
         await block()
     await idle()
-    assert isinstance(readers[0].error, SourceCancelledError)
+    assert isinstance(readers[0].error, SharedClosedError)
     assert failure is readers[0].error.__cause__
+
+
+@pytest.mark.parametrize("reads_by", ["for_each", "async for"])
+async def test_one_who_is_cancelled_when_the_block_ends_has_nothing_to_report(reads_by: str) -> None:
+    reported: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+
+    async def read(shared: Flow[int]) -> None:
+        if reads_by == "for_each":
+            await shared.for_each(lambda _: None)
+        else:
+            async for _ in shared:
+                pass
+
+    async with Flow.from_async_iterable(one_in_two_turns).share() as shared:
+        readers = [asyncio.create_task(read(shared)) for _ in range(2)]
+        await idle()
+        for reader in readers:
+            reader.cancel()
+    await asyncio.wait(readers)
+    assert not reported
 
 
 @pytest.mark.parametrize("turns", range(20, 24))

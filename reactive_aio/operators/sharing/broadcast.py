@@ -292,9 +292,8 @@ class Broadcast(ABC):
         told: list[Delivery] = []
         ended = self.log.ended
         for each in self.deliveries.values():
-            if each.posted and not (
-                ended and each.loop.is_closed()
-            ):  # on a closed loop the turn does not come any more
+            # On a closed loop the turn does not come any more. To post it again counts its readers as gone.
+            if each.posted and not (ended and each.loop.is_closed()):
                 each.news = True
                 continue
             for cursor in each.readers.values():

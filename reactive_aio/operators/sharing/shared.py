@@ -16,7 +16,7 @@ from ..._core.here import Here
 from ..._fusion import Placed, calling_line
 from ..._plan import Inlet, Nodes, Pushed
 from ..._plan.nodes import FlowLike
-from ...errors import SourceCancelledError
+from ...errors import SharedClosedError
 from ...spec import Subscription
 from .broadcast import Then, do
 from .delivery import soon
@@ -217,9 +217,9 @@ class Sharing:
             yield timer.cancel
 
 
-def _closed(error: BaseException | None) -> SourceCancelledError:
+def _closed(error: BaseException | None) -> SharedClosedError:
     """Return the failure of those who still read. It shows what the block has raised."""
-    closed = SourceCancelledError("the `async with` block of the shared flow has ended")
+    closed = SharedClosedError("the `async with` block of the shared flow has ended")
     closed.__cause__ = error
     return closed
 
