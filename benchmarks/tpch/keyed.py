@@ -34,7 +34,7 @@ class Work:
     schema: str
     by_rdd: Callable[[Any], Any]
     in_arrow: Callable[[Any], Any]
-    """Makes a frame one of results, by `applyInArrow` or `mapInArrow`, whichever is quicker."""
+    """Makes a frame one of results, by the quicker one of `applyInArrow` and `mapInArrow`."""
     by_group: Callable[[Any], Any] | None = None
     """The same by `applyInArrow`, where that is the slower one."""
 
