@@ -65,7 +65,8 @@ TPCH_SCALE=1 python3 dev.py bench --only tpch
 
 `tpchgen-cli` makes the tables once, at scale 0.1, in `out/tpch`. Another run reads them again. A query runs by operators with `to_frame`,
 by `mapInArrow`, by an RDD, by Spark's SQL, and by operators on the event loop. Keyed work has `applyInArrow` or `mapInArrow` beside it. The
-bars are ratios of the CPU time of all processes.
+bars are ratios of the CPU time of all processes. Before them each way runs the first query three times: in a cold JVM the ratios of that query went
+from 1.0 to 1.5.
 
 The tests compare the rows of all ways at scale 0.01. Money is in whole cents, so results are equal to the last digit. This is not TPC-H:
 averages are left out, Q3 gives all rows instead of the first ten, and nobody audits a run.
@@ -112,12 +113,13 @@ LIMITS: Final = """\
   After eighty runs the flow took 0.13 s and `toLocalIterator` 0.12. The JVM had 0.10 and 0.06 of that.
 - **Joins.** Q14 joins what a function keeps with a small table. If the function is to discard 99 of 100 rows, all rows go to Python, and Spark's SQL has
   the statistics of the file discard most. `mapInArrow` by hand has the same to pay. So have Spark filter, by `frame.where(...)`: that is the row
-  which the bar is about. Runs gave 0.92 to 1.85 times, quiet ones 1.22 to 1.32. The whole query takes SQL 0.24 s of CPU, so a plan and tasks in Python show.
+  which the bar is about. Runs gave 0.92 to 1.85 times, quiet ones 1.22 to 1.33. The whole query takes SQL 0.2 s of CPU, so a plan and tasks in Python show. `mapInArrow` by hand behind the same
+  filter took 1.14 to 1.41 times SQL in the latest three runs.
 - **Keyed work on Spark.** Before the shuffle a task holds elements by their keys. So a row of the shuffle has several of them, and Spark has fewer rows to
   sort. An element and its place in the order are no pair, but neighbours in a list: pairs took more of the processor's caches, and 0.3 of 0.8 s.
-  In a warm JVM the number of partitions hardly counts. The sessions took 0.96 and 1.02 times `groupByKey` with pairs, and 0.85 without.
-  `count()` and `top_k()` also run before the shuffle, so Spark shuffles few rows. To count the words took 1.01 to 1.24 times `Counter.update` by hand in
-  batches: Python had 0.65 s, and 0.47 by hand. The function of the key is called for each of 2.6 million words, which takes 0.1 s, and by hand there is none.
+  In a warm JVM the number of partitions hardly counts. The sessions took 0.96 and 1.02 times `groupByKey` with pairs, and 0.85 to 0.94 without.
+  `count()` and `top_k()` also run before the shuffle, so Spark shuffles few rows. To count the words took 1.01 to 1.28 times `Counter.update` by hand in
+  batches, and a third of `applyInArrow`: Python had 0.65 s, and 0.47 by hand. The function of the key is called for each of 2.6 million words, which takes 0.1 s, and by hand there is none.
   The sums of the tasks are added up in Python, by tasks of their own, and by hand Spark does that.
 - **Batches into files, from run to run.** The benchmark's five runs gave 1.09 to 1.18 times `mapInArrow`. The JVM's compilers are at work then. After four
   more runs of each the flow took 0.84 s and `mapInArrow` 0.89, and for a thousand rows 0.57 and 0.54.
