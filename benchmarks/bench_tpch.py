@@ -35,7 +35,7 @@ def _folder() -> Path:
 
 @cache
 def _warm() -> None:
-    """Run the first query in all ways. The JVM's compilers are at work then, and would be counted for whoever runs meanwhile."""
+    """Run the first query in all ways, some times, before it is measured. The JVM then has less left to compile."""
     _folder()
     for _ in range(WARM):
         for way in ways.WAYS.values():

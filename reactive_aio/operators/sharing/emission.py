@@ -251,7 +251,7 @@ class Emission(Broadcast, Here):
             self._waiting.append(waiter)
             lost = [each for each in self.deliveries.values() if each.loop.is_closed()]
             then = self._settle()
-        post(lost)  # so their readers are found to be gone
+        post(lost)  # a turn on a closed loop counts its readers as gone
         if then is not None:
             then()
 
