@@ -10,7 +10,7 @@
     ├── SourceConsumedError               a one-shot source was subscribed to a second time
     ├── SourceCancelledError              a function or source raised CancelledError, with nobody cancelling the flow
     │   ├── TaskCancelledError            the task of a source was cancelled by somebody else, such as a loop that ends
-    │   └── SharedClosedError             the block that held a shared flow open has ended
+    │   └── SharedClosedError             the block of a shared flow has ended, or that of a hub was cancelled
     ├── BackpressureOverflowError         a source that can't be slowed was faster than its subscriber
     ├── LimitExceededError                more came than an operator was allowed to keep or to expect
     ├── HubClosedError                    an element was emitted to a hub that has ended
@@ -64,9 +64,10 @@ class TaskCancelledError(SourceCancelledError):
 
 
 class SharedClosedError(SourceCancelledError):
-    """The ``async with`` block that held a shared flow open has ended while a subscriber read the flow.
+    """The ``async with`` block of a shared flow, or a block of a hub that is cancelled, has ended while a subscriber read.
 
-    Its cause is the exception that has ended the block, if there was one.
+    Its cause is the exception that has ended the block, if there was one. An operator that recovers from every
+    ``Exception`` does not recover from this one, unless it is named.
     """
 
 

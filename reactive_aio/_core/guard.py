@@ -80,6 +80,13 @@ def as_failure(error: BaseException) -> BaseException:
     return failure
 
 
+def block_ended(what: str, error: BaseException | None) -> SharedClosedError:
+    """Return the failure of those who still read what an ``async with`` block held open. Its cause has ended the block."""
+    closed = SharedClosedError(f"the `async with` block of the {what} has ended")
+    closed.__cause__ = error
+    return closed
+
+
 Ending = type[BaseException] | tuple[type[BaseException], ...]
 
 

@@ -6,7 +6,7 @@ import asyncio
 from types import TracebackType
 from typing import Generic, TypeVar, get_args
 
-from .._core.guard import FAILURES
+from .._core.guard import FAILURES, block_ended
 from .._fusion import Placed, calling_line
 from .._plan import Nodes, SharedSnapshot
 from ..hooks import discard
@@ -166,7 +166,12 @@ class Hub(Generic[T]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Complete, or fail with the exception of the block. A hub that has ended before stays as it is."""
+        """Complete, or fail with the exception of the block. A hub that has ended before stays as it is.
+
+        If the block is cancelled, or belongs to a generator that is closed, it fails with SharedClosedError.
+        """
+        if isinstance(error, (asyncio.CancelledError, GeneratorExit)):
+            error = block_ended("hub", error)
         # The block raises the exception itself, so it need not go to the hook.
         self._emission.close(None if self._emission.log.ended else error)
 

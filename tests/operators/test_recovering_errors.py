@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from reactive_aio import Backoff, Flow, TaskCancelledError
+from reactive_aio import Backoff, Flow, SharedClosedError, TaskCancelledError
 
 
 class OwnError(BaseException):
@@ -85,6 +85,32 @@ async def test_the_cancel_of_a_sources_task_ends_the_flow_unless_it_is_named(met
     assert len(begun) == 1
     begun.clear()
     assert ["up"] == await RECOVERING[method](flow, errors=(Exception, TaskCancelledError)).to_list()
+
+
+@pytest.mark.parametrize("method", RECOVERING)
+async def test_the_end_of_the_block_of_a_shared_flow_ends_the_flow_unless_it_is_named(method: str) -> None:
+    begun: list[int] = []
+    down = asyncio.Event()
+
+    async def source() -> str:
+        begun.append(1)
+        if len(begun) == 1:
+            await down.wait()
+        return "up"
+
+    async def read(**errors: Any) -> list[Any]:
+        begun.clear()
+        shared = Flow.from_awaitable(source).share()
+        async with shared:
+            reading = asyncio.create_task(RECOVERING[method](shared, **errors).to_list())
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        return await reading
+
+    with pytest.raises(SharedClosedError):
+        await read()
+    assert len(begun) == 1
+    assert ["up"] == await read(errors=(Exception, SharedClosedError))
 
 
 @pytest.mark.parametrize("errors", [KeyError, (KeyError, ValueError), ()])

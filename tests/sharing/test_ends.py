@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
 
 import pytest
 
-from reactive_aio import UNBOUNDED, Flow, Hub, SourceCancelledError, hooks
+from reactive_aio import UNBOUNDED, Flow, Hub, SharedClosedError, SourceCancelledError, hooks
 from tests.sharing.driven import Counted, Hot, reads
 from tests.subscribers import ByHand, Recorder, idle
 
@@ -169,8 +169,27 @@ async def error_that_is_passed(hub: Hub[int]) -> None:
     hub.error(asyncio.CancelledError())
 
 
-@pytest.mark.parametrize("end", [block_that_is_cancelled, error_that_is_passed])
-async def test_a_hub_that_is_cancelled_cancels_nobody_who_reads(end: Callable[[Hub[int]], Awaitable[None]]) -> None:
+async def block_of_a_generator_that_is_closed(hub: Hub[int]) -> None:
+    async def generator() -> AsyncGenerator[int]:
+        async with hub:
+            yield 1
+
+    items = generator()
+    await anext(items)
+    await items.aclose()
+
+
+@pytest.mark.parametrize(
+    ("end", "kind"),
+    [
+        (block_that_is_cancelled, SharedClosedError),
+        (block_of_a_generator_that_is_closed, SharedClosedError),
+        (error_that_is_passed, SourceCancelledError),
+    ],
+)
+async def test_a_hub_that_is_cancelled_cancels_nobody_who_reads(
+    end: Callable[[Hub[int]], Awaitable[None]], kind: type[SourceCancelledError]
+) -> None:
     hub: Hub[int] = Hub(idle="drop")
 
     async def loop() -> None:
@@ -189,11 +208,11 @@ async def test_a_hub_that_is_cancelled_cancels_nobody_who_reads(end: Callable[[H
     await end(hub)
     results = await asyncio.gather(*reading, return_exceptions=True)
 
-    assert [SourceCancelledError] * 4 == [type(each) for each in (*results, recorder.error)]
+    assert [kind] * 4 == [type(each) for each in (*results, recorder.error)]
     late = Recorder(1)
     hub.subscribe(late)
     await idle()
-    assert isinstance(late.error, SourceCancelledError)
+    assert type(late.error) is kind
 
 
 async def test_a_cancelled_error_that_comes_too_late_goes_to_the_hook_as_another_failure_does() -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from reactive_aio import Flow, SourceCancelledError, schedulers
+from reactive_aio import Flow, TaskCancelledError, schedulers
 
 pytest.importorskip("pyspark")
 
@@ -258,7 +258,7 @@ async def test_the_task_of_the_source_cancelled_by_somebody_else(sc: Any) -> Non
     recorder.request(10**6)  # it stays behind what has arrived
     await recorder.over.wait()
     assert len(recorder.items) < 10**5
-    assert type(recorder.error) is SourceCancelledError
+    assert type(recorder.error) is TaskCancelledError
 
 
 @pytest.mark.usefixtures("nothing_left")

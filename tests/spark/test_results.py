@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 import pytest
 
-from reactive_aio import DriverUnreachableError, Flow, SourceCancelledError, SparkJobError, schedulers
+from reactive_aio import DriverUnreachableError, Flow, SparkJobError, TaskCancelledError, schedulers
 from reactive_aio._plan import TasksSnapshot
 from tests.spark.jobs import active_jobs
 from tests.spark.tally import Tally
@@ -179,7 +179,7 @@ async def test_the_task_of_the_source_cancelled_by_somebody_else(sc: Any) -> Non
     await recorder.over.wait()
 
     assert ["subscribe", "error"] == recorder.kinds
-    assert type(recorder.error) is SourceCancelledError
+    assert type(recorder.error) is TaskCancelledError
 
 
 def test_the_plan_tells_of_the_wire(spark: Any, sc: Any) -> None:

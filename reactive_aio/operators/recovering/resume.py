@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from attrs import define, field, frozen
 
@@ -12,22 +12,26 @@ from ..._core.guard import Failed, guarded
 from ..._core.notes import set_context
 from ..._plan import Inlet, Pushed
 from ..._plan.nodes import FlowLike
-from ...errors import TaskCancelledError
+from ...errors import SharedClosedError, TaskCancelledError
 from ...spec import Subscription
 from .._fluent import check_flow
 
 T = TypeVar("T")
+
+ENDED: Final = (TaskCancelledError, SharedClosedError)
+"""The failures of a flow that the program itself has ended: a new attempt would outlast its place."""
 
 Errors = type[BaseException] | tuple[type[BaseException], ...]
 """The exceptions that an operator is for, as in an ``except`` clause."""
 
 
 def catches(errors: Errors, error: BaseException) -> bool:
-    """Whether an operator for ``errors`` handles this one. ``Exception`` does not include a `TaskCancelledError`.
+    """Whether an operator for ``errors`` handles this one. ``Exception`` does not include the `ENDED`.
 
-    A loop that ends cancels the tasks of its sources. A source that began then would be cut off in its cleanup.
+    A loop that ends cancels the tasks of its sources. A source that began then would be cut off in its cleanup. Behind
+    the block of a shared flow a new attempt would begin a run of its own, which nobody holds open.
     """
-    if isinstance(error, TaskCancelledError):
+    if isinstance(error, ENDED):
         named = errors if isinstance(errors, tuple) else (errors,)
         return isinstance(error, tuple(each for each in named if each is not Exception))
     return isinstance(error, errors)

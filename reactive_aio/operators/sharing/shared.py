@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeVar, get_ar
 
 from attrs import define, field, frozen
 
+from ..._core.guard import block_ended
 from ..._core.here import Here
 from ..._fusion import Placed, calling_line
 from ..._plan import Inlet, Nodes, Pushed
 from ..._plan.nodes import FlowLike
-from ...errors import SharedClosedError
 from ...spec import Subscription
 from .broadcast import Then, do
 from .delivery import soon
@@ -210,18 +210,11 @@ class Sharing:
     def _let_go(self, error: BaseException | None) -> Iterable[Then]:
         """Hold it open no more, with the lock."""
         if (run := self.current) is not None:
-            yield from run.fail(_closed(error))
+            yield from run.fail(block_ended("shared flow", error))
         self.current = self.holder = None
         if (timer := self._timer) is not None:
             self._timer = None
             yield timer.cancel
-
-
-def _closed(error: BaseException | None) -> SharedClosedError:
-    """Return the failure of those who still read. It shows what the block has raised."""
-    closed = SharedClosedError("the `async with` block of the shared flow has ended")
-    closed.__cause__ = error
-    return closed
 
 
 def _begin(run: Run) -> None:

@@ -11,7 +11,7 @@ from attrs import define, field
 from ..._core.containers import new_set
 from ..._core.guard import FAILURES, is_closed_with
 from ..._plan import TasksSnapshot
-from ...errors import SourceCancelledError
+from ...errors import TaskCancelledError
 from ...spec import refill_after
 from .._job.computation import Computation, Group
 from .._job.job import Job, Prepared
@@ -243,7 +243,7 @@ class SparkSubscription:
     def _interrupt(self, error: asyncio.CancelledError) -> None:
         self._interrupted = error
         if not self._delivery.over:
-            cancelled = SourceCancelledError("the task of a source was cancelled by somebody else")
+            cancelled = TaskCancelledError("the task of a source was cancelled by somebody else")
             cancelled.__cause__ = error
             self.finish(cancelled)
 

@@ -14,7 +14,7 @@ from ..._plan import TasksSnapshot
 from ..._remote.failures import unpack
 from ..._remote.frames import FAILED, Decoder, Frame
 from ..._remote.limit import MOST_BYTES
-from ...errors import SourceCancelledError, SparkJobError
+from ...errors import SparkJobError, TaskCancelledError
 from ...spec import add_demand
 from .._delivery.held import Held
 from .._job.asking import STOPPED, is_stopped
@@ -92,7 +92,7 @@ class ResultsSubscription:
     def _ended(self, task: asyncio.Task[None]) -> None:
         """Signal that other code has cancelled the task; here, because that may be before it has begun."""
         if task.cancelled() and not self._cancelled:
-            self.inlet.on_error(SourceCancelledError("the task of a source was cancelled by somebody else"))
+            self.inlet.on_error(TaskCancelledError("the task of a source was cancelled by somebody else"))
 
     async def _pull(self) -> BaseException | None:
         """Deliver all elements, and return the failure at the end, if there is one."""

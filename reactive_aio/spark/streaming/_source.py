@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from ..._plan import Elsewhere, Inlet, Pushed
-from ...errors import SourceCancelledError, SparkJobError, UnsupportedOnSparkError
+from ...errors import SparkJobError, TaskCancelledError, UnsupportedOnSparkError
 from ...operators._fluent import check_flag
 from ...spec import Subscription, add_demand
 from .._job.asking import asking, check_running
@@ -226,7 +226,7 @@ class StreamSubscription:
             raise interrupted
 
     def _cancelled(self, error: asyncio.CancelledError | None) -> None:
-        cancelled = SourceCancelledError("the task of a source was cancelled by somebody else")
+        cancelled = TaskCancelledError("the task of a source was cancelled by somebody else")
         cancelled.__cause__ = error
         if not self._over:
             self._finish(cancelled)

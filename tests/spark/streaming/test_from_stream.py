@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reactive_aio import Flow, SourceCancelledError, SparkJobError, UnsupportedOnSparkError
+from reactive_aio import Flow, SparkJobError, TaskCancelledError, UnsupportedOnSparkError
 from tests.spark.streaming.files import Folder, committed
 from tests.spark.streaming.taking import NOW, Reading, reading, taken
 from tests.spark.waiting import LIMIT, only_task, until
@@ -281,7 +281,7 @@ async def test_the_task_of_the_source_cancelled_by_somebody_else(folder: Folder,
         await task
     await until(only_task)
 
-    assert type(recorder.error) is SourceCancelledError
+    assert type(recorder.error) is TaskCancelledError
 
 
 def test_a_loop_that_ends_in_the_middle_stops_the_query(folder: Folder, checkpoint: str) -> None:
