@@ -110,6 +110,34 @@ class Broadcast(ABC):
         if then is not None:
             then()
 
+    def want_next(self, readers: Iterable[Reader]) -> None:
+        """Request one element for each reader that has none to come. They are on one event loop."""
+        log = self.log
+        post: Then | None = None
+        with self.mutex:
+            log.seal()
+            goal, more, made = 0, 0, log.made
+            for reader in readers:
+                cursor = reader.cursor
+                if reader.over:
+                    continue
+                if cursor.goal == cursor.at:
+                    if cursor.goal != goal:
+                        if more:
+                            log.goals.move(goal, goal + 1, more)
+                        goal, more = cursor.goal, 0
+                    cursor.goal = goal + 1
+                    more += 1
+                if cursor.at < made and reader.delivery.note(reader):
+                    post = reader.delivery.post
+            if more:
+                log.goals.move(goal, goal + 1, more)
+            then = self._settle()
+        if post is not None:
+            post()
+        if then is not None:
+            then()
+
     def take(self, reader: Reader) -> tuple[list[Any], End | None]:
         """Take the requested elements of one reader, and the end if that is next. Then the reader has left."""
         nodes: list[Node | None] = []  # they are let go of behind the lock

@@ -30,11 +30,14 @@ AT_ONCE: Final = 64
 class Waking(Taker):
     """The tasks of one event loop that wait and may go on: they share one turn, however many there are."""
 
+    broadcast: Broadcast
     budget: Budget
     waiters: deque[asyncio.Future[float]] = field(init=False, factory=new_deque)
     """Each wakes a task, and says when the event loop is to have a turn."""
     posted: bool = field(init=False, default=False)
     """Whether the turn is to come, or is running."""
+    asking: list[Reader] | None = field(init=False, default=None)
+    """In a turn: the readers whose tasks wait again. Each requests one element at the end of the turn, under one lock."""
 
     def add(self, waiter: asyncio.Future[float]) -> None:
         """Let a task go on, in a turn; on the loop."""
@@ -54,6 +57,7 @@ class Waking(Taker):
         now = clock()
         until, budget.until = budget.until, 0.0  # for what they begin this is no turn
         share = budgets.TURN / max(len(waiters), budgets.SHARES)
+        asking = self.asking = []
         try:
             while waiters:
                 resume(waiters.popleft(), now + share)
@@ -61,9 +65,12 @@ class Waking(Taker):
                 if now >= until:
                     break
         finally:  # a task may end the event loop by a KeyboardInterrupt
+            self.asking = None
             self.posted = bool(waiters)
             if waiters:
                 budget.add(self)
+            if asking:
+                self.broadcast.want_next(asking)
 
     def strand(self, closed: RuntimeError) -> None:
         """Nothing: the loop has no step for a task any more."""
@@ -92,7 +99,7 @@ class Delivery(Taker):
     """Whether a turn is to come."""
     _ident: int = field(init=False, factory=get_ident)
     budget: Budget = field(init=False, default=Factory(lambda self: Budget.of(self.loop), takes_self=True))
-    waking: Waking = field(init=False, default=Factory(lambda self: Waking(self.budget), takes_self=True))
+    waking: Waking = field(init=False, default=Factory(lambda self: Waking(self.broadcast, self.budget), takes_self=True))
 
     def note(self, reader: Reader) -> bool:
         """Notify a reader. Return True if `post` has to be called when the lock has been released."""
@@ -136,12 +143,24 @@ class Delivery(Taker):
         self.budget.add(self, None if get_ident() == self._ident else self.loop.call_soon_threadsafe)
 
     def come(self) -> None:
-        """Pass readers the elements that are there, in a turn."""
+        """Pass readers the elements that are there, in a turn. The tasks that wait for them go on in it.
+
+        So tasks that the end of a turn has parted come together again. Else the source would make the next element for
+        some of them before the others have had this one, element after element.
+        """
         again = bool(self.taken)  # others may have become due behind these
         if not again:
             taken, again = self.broadcast.take_due(self)
             self.taken.extend(taken)
-        self.hand_out(again=again)
+        waking = self.waking
+        posted, waking.posted = waking.posted, True  # no turn of its own
+        try:
+            self.hand_out(again=again)
+        finally:
+            if not posted:
+                waking.posted = False
+                if waking.waiters:
+                    waking.come()
 
     def hand_out(self, *, again: bool = False) -> None:
         """Pass readers the elements that were taken, each in its own context, until the time is up.

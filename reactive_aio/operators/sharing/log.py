@@ -129,7 +129,9 @@ class Counts:
             counts[before] = left
             return
         del counts[before]
-        if before == self.least:
+        if len(counts) == 1:
+            self.least = self.greatest = after
+        elif before == self.least:
             self.least = min(counts)
         elif before == self.greatest:
             self.greatest = max(counts)

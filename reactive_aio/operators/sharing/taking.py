@@ -220,9 +220,13 @@ class Steps:
         try:
             while True:
                 if not items and reader.prefetch is None and reader.end is None:
-                    taken, reader.end = reader.broadcast.take_next(reader)
-                    if taken:
-                        items += taken
+                    asking, node = reader.delivery.waking.asking, reader.cursor.node
+                    if asking is None or node is None or node.behind is not None:
+                        taken, reader.end = reader.broadcast.take_next(reader)
+                        if taken:
+                            items += taken
+                    else:  # there is nothing yet
+                        asking.append(reader)
                 if items:
                     if waited or budgets.clock() < reader.deadline:
                         break
