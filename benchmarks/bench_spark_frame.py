@@ -40,6 +40,7 @@ def _row(name: str, n: int, works: dict[str, Callable[[int], int]], at_most: flo
         tuple(Contestant(each, partial(timed, partial(work, n), n)) for each, work in works.items()),
         tuple(Bar(BY_HAND, at_most=at_most, metric=metric) for metric in metrics),
         rounds=5,
+        warm=5,
         metrics=(WALL, CPU_OF_ALL),
         expect=lambda n: n,
         limit=BY_HAND,

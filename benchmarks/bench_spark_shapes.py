@@ -48,6 +48,7 @@ def _to_the_loop(size: int, times_faster: float) -> Row:
         tuple(Contestant(name, partial(timed, work, size)) for name, work in works.items()),
         (Bar(ITERATED, times_faster=times_faster, metric=CPU_OF_ALL),) if PROC.exists() else (),
         rounds=5,
+        warm=20,
         metrics=(CPU_OF_ALL, WALL),
         limit=ITERATED,
         expect=lambda n: n * (n - 1) // 2,
@@ -72,6 +73,7 @@ def _row(
         tuple(Contestant(name, partial(timed, work, 1)) for name, work in works.items()),
         (Bar(COLLECTED, at_most=at_most, metric=CPU_OF_ALL),) if PROC.exists() else (),
         rounds=3,
+        warm=2,
         metrics=(CPU_OF_ALL, WALL),
         limit=COLLECTED,
     )

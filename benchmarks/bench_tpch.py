@@ -22,24 +22,12 @@ BARS = {
     "Q14": (Bar("Spark's SQL", at_most=1.1, metric=CPU_OF_ALL, of=ways.BEHIND_FILTER),),
 }
 
-WARM = 3
-"""How often each way runs before it is measured."""
-
 
 @cache
 def _folder() -> Path:
     folder = data.made(float(os.environ.get("TPCH_SCALE", "0.1")))
     ways.tables(session(), folder)
     return folder
-
-
-@cache
-def _warm() -> None:
-    """Run the first query in all ways, some times, before it is measured. The JVM then has less left to compile."""
-    _folder()
-    for _ in range(WARM):
-        for way in ways.WAYS.values():
-            way(session(), q1())
 
 
 def rows(n: int) -> list[Row]:
@@ -88,13 +76,14 @@ def _row(
         tuple(Contestant(way, partial(timed, work, elements)) for way, work in works.items()),
         bars if PROC.exists() else (),
         rounds=5,
+        warm=3,
         metrics=(CPU_OF_ALL, WALL),
         limit=list(works)[1],
     )
 
 
 def _on_spark(run: Callable[[Any, Any], Any], what: Any) -> Any:
-    _warm()
+    _folder()
     return run(session(), what)
 
 

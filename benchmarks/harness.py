@@ -76,6 +76,8 @@ class Row:
     contestants: tuple[Contestant, ...]
     bars: tuple[Bar, ...] = ()
     rounds: int = 7
+    warm: int = 0
+    """The rounds before those that count, in which a JVM compiles what they run."""
     cpu: bool = False
     """Whether to compare CPU time: steadier, and fair where nobody waits for another process."""
     metrics: tuple[str, ...] = ()
@@ -155,14 +157,15 @@ class Outcome:
 
 @frozen
 class Effort:
-    """How much to spend: seconds for one turn of a contestant, and how many rounds of turns."""
+    """How much to spend: seconds for one turn of a contestant, how many rounds of turns, and whether any are to warm up."""
 
     turn: float
     rounds: int
+    warms: bool = True
 
 
 THOROUGH: Final = Effort(0.15, 7)
-QUICK: Final = Effort(0.02, 3)
+QUICK: Final = Effort(0.02, 3, warms=False)
 
 
 def missing(needs: str) -> str:
@@ -196,6 +199,9 @@ def measure(row: Row, effort: Effort, tell: Callable[[str], None] = lambda _: No
         # Those whose ratio counts get as much, whatever the machine was at when it was found out how much that is.
         ours.elements = limit.elements = max(ours.elements, limit.elements)
     order = list(turns.values())
+    for _ in range(row.warm if effort.warms else 0):
+        for turn in order:
+            turn.warm_up()
     for _ in range(min(row.rounds, effort.rounds)):
         for turn in order:
             tell(turn.contestant.name)
@@ -249,6 +255,10 @@ class _Turns:
         if self.row.expect is not None and figures.result != (right := self.row.expect(self.elements)):
             raise AssertionError(f"{self.contestant.name!r} in {self.row.title!r}: {figures.result!r} is not {right!r}")
         return figures
+
+    def warm_up(self) -> None:
+        """Take a turn that does not count."""
+        self._run()
 
     def take(self) -> None:
         """Take one turn, if there are any left."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from types import SimpleNamespace
 
 import pytest
@@ -36,6 +37,16 @@ def test_contestants_take_turns_and_nobody_always_follows_the_same_one() -> None
     measure(Row("turns", 1, (takes("a"), takes("b"), takes("c"))), ONCE)
 
     assert turns == [*"abc", *"abc", *"bca", *"cab"]
+
+
+@pytest.mark.parametrize(("warms", "median"), [(True, 4.0), (False, 2.0)])
+def test_rounds_that_warm_up_do_not_count(warms: bool, median: float) -> None:
+    figures = itertools.count()
+    slower = Contestant("slower each time", lambda: Figures({"size": float(next(figures))}))
+
+    (measured,) = measure(Row("sizes", 1, (slower,), warm=2, metrics=("size",)), Effort(0.001, 3, warms)).measured
+
+    assert median == measured.figures["size"].median
 
 
 def test_contestants_who_disagree_end_the_run() -> None:

@@ -99,7 +99,9 @@ class Delivery(Taker):
     """Whether a turn is to come."""
     _ident: int = field(init=False, factory=get_ident)
     budget: Budget = field(init=False, default=Factory(lambda self: Budget.of(self.loop), takes_self=True))
-    waking: Waking = field(init=False, default=Factory(lambda self: Waking(self.broadcast, self.budget), takes_self=True))
+    waking: Waking = field(
+        init=False, default=Factory(lambda self: Waking(self.broadcast, self.budget), takes_self=True)
+    )
 
     def note(self, reader: Reader) -> bool:
         """Notify a reader. Return True if `post` has to be called when the lock has been released."""
