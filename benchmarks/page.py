@@ -65,7 +65,7 @@ TPCH_SCALE=1 python3 dev.py bench --only tpch
 
 `tpchgen-cli` makes the tables once, at scale 0.1, in `out/tpch`. Another run reads them again. A query runs by operators with `to_frame`,
 by `mapInArrow`, by an RDD, by Spark's SQL, and by operators on the event loop. Keyed work has `applyInArrow` or `mapInArrow` beside it. The
-bars are ratios of the CPU time of all processes. Before them each way runs the first query three times: in a cold JVM the ratios of that query went
+bars are ratios of the CPU time of all processes. Each way runs three times before it is measured: in a cold JVM the ratios of the first query went
 from 1.0 to 1.5.
 
 The tests compare the rows of all ways at scale 0.01. Money is in whole cents, so results are equal to the last digit. This is not TPC-H:
