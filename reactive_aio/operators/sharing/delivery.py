@@ -97,7 +97,8 @@ class Delivery(Taker):
     """Called when the event loop that makes the elements has ended, if that is another one."""
     posted: bool = field(init=False, default=False)
     """Whether a turn is to come."""
-    _ident: int = field(init=False, factory=get_ident)
+    ident: int = field(init=False, factory=get_ident)
+    """Of the thread of the loop."""
     budget: Budget = field(init=False, default=Factory(lambda self: Budget.of(self.loop), takes_self=True))
     waking: Waking = field(
         init=False, default=Factory(lambda self: Waking(self.broadcast, self.budget), takes_self=True)
@@ -116,7 +117,7 @@ class Delivery(Taker):
     @property
     def is_idle(self) -> bool:
         """Whether nothing waits for a turn, and this is the thread of the event loop."""
-        return not self.posted and get_ident() == self._ident
+        return not self.posted and get_ident() == self.ident
 
     def summon(self) -> list[Reader]:
         """Return the readers that are due, at most `AT_ONCE` of them.
@@ -142,7 +143,7 @@ class Delivery(Taker):
 
     def post(self) -> None:
         """Schedule a turn, from any thread and without the lock."""
-        self.budget.add(self, None if get_ident() == self._ident else self.loop.call_soon_threadsafe)
+        self.budget.add(self, None if get_ident() == self.ident else self.loop.call_soon_threadsafe)
 
     def come(self) -> None:
         """Pass readers the elements that are there, in a turn. The tasks that wait for them go on in it.

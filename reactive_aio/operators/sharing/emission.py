@@ -165,7 +165,7 @@ class Emission(Broadcast, Here):
         mutex, log = self.mutex, self.log
         if not mutex.lock.acquire(False):
             return False
-        mutex.owner = get_ident()
+        mutex.owner = ident = get_ident()
         try:
             told = mutex.untouched
             if not told:
@@ -184,8 +184,8 @@ class Emission(Broadcast, Here):
             mutex.lock.release()
             if mutex.put_off:
                 mutex.call_put_off()
-        for each in deliveries:
-            each.post()
+        for each in deliveries:  # as `post`, without its calls: each element that is offered alone comes by here
+            each.budget.add(each, None if each.ident == ident else each.loop.call_soon_threadsafe)
         return True
 
     def offer(self, item: Any) -> Offer:
