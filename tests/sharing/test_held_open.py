@@ -180,6 +180,19 @@ def test_a_run_lingers_for_so_long(absent: float, runs: int) -> None:
     assert runs == source.runs
 
 
+@pytest.mark.parametrize(("comes", "runs"), [(4.9, 1), (5.1, 2)])
+def test_a_run_lingers_for_as_long_when_nobody_has_come_yet(comes: float, runs: int) -> None:
+    source = Counted(Flow.range(100))
+
+    async def main() -> None:
+        async with source.flow().share(linger=5.0) as shared:
+            await asyncio.sleep(comes)
+            assert [0] == await shared.take(1).to_list()
+
+    run_virtual(main())
+    assert (runs, runs) == (source.runs, source.cancels)
+
+
 @pytest.mark.parametrize("leaves", ["before the end", "after it"])
 @pytest.mark.parametrize("failure", [None, OSError("down")])
 def test_a_run_that_ends_while_it_lingers_is_kept_for_who_comes_later(leaves: str, failure: OSError | None) -> None:

@@ -181,6 +181,8 @@ class Sharing:
             run = self._joinable()
             run.log.keep()
             calls += self._begun(run)
+            if (absence := run.log.rest) is not None:
+                calls.append(partial(self._wait_for_somebody, run, absence))
         do(calls)
 
     @property
