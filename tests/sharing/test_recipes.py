@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reactive_aio import UNBOUNDED, Flow, Hub, Processor, processor
+from reactive_aio import UNBOUNDED, Flow, Hub, Processor, Subscription, processor
 from reactive_aio.errors import SourceConsumedError
 from reactive_aio.testing import run_virtual
 from tests.subscribers import ByHand, Recorder, idle
@@ -160,3 +160,38 @@ async def test_a_processor_that_all_have_left_cancels_upstream_and_serves_nobody
     await idle()
     assert 1 == publisher.cancels
     assert isinstance(late.error, SourceConsumedError)
+
+
+async def test_a_processor_goes_on_for_one_who_subscribed_before_another_left() -> None:
+    class Leaving(Recorder):
+        def on_subscribe(self, subscription: Subscription) -> None:
+            super().on_subscribe(subscription)
+            subscription.cancel()
+
+    publisher = ByHand()
+    passing: Processor[int, int] = processor(lambda flow: flow, lag=4)
+    publisher.subscribe(passing)
+    stays = Recorder(3)
+    passing.subscribe(Leaving())
+    passing.subscribe(stays)  # its region begins in a later turn
+    await idle()
+    assert (["subscribe"], [3], 0) == (stays.kinds, publisher.requests, publisher.cancels)
+
+    stays.cancel()
+    await idle()
+    assert 1 == publisher.cancels
+
+
+async def test_a_processor_does_not_count_what_is_no_subscriber() -> None:
+    publisher = ByHand()
+    passing: Processor[int, int] = processor(lambda flow: flow, lag=4)
+    publisher.subscribe(passing)
+    nothing: Any = None
+    with pytest.raises(TypeError):
+        passing.subscribe(nothing)
+    only = Recorder(3)
+    passing.subscribe(only)
+    await idle()
+    only.cancel()
+    await idle()
+    assert 1 == publisher.cancels
