@@ -82,6 +82,20 @@ async def test_a_merge_hub_is_fed_by_several_flows() -> None:
     assert list(range(15)) == sorted(await reading)
 
 
+@pytest.mark.parametrize(("replay", "extra"), [(0, 1), (1, 0), (2, 1), (3, 4)])
+async def test_a_mutable_shared_flow_takes_as_many_elements_ahead_of_a_slow_collector(replay: int, extra: int) -> None:
+    hub: Hub[int] = Hub(idle="drop", replay=replay, lag=max(replay + extra, 1))
+    slow = Recorder(1)
+    hub.subscribe(slow)
+    await idle()
+    assert hub.offer(0)
+    await idle()
+    assert [0] == slow.items
+
+    taken = [bool(hub.offer(n)) for n in range(1, 10)]
+    assert [True] * (replay + extra) == [each for each in taken if each]
+
+
 async def test_a_tee_is_bounded() -> None:
     asked: list[int] = []
     shared = Flow.range(1000).do_on_request(asked.append).share(start=2, lag=8)
