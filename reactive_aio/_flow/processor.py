@@ -187,6 +187,8 @@ class FlowProcessor(Processor[T_contra, R_co], Here):
     def listen(self, listener: Subscriber[T_contra]) -> None:
         """Take the flow's subscriber, and pass it the earlier signals."""
         with self._lock:
+            if self._left and self._subscribers:
+                raise SourceConsumedError("all subscribers of the processor have left, and its publisher was cancelled")
             if self._read:
                 raise SourceConsumedError(
                     "the chain of a processor subscribed to its input a second time, but the input can be read only once"

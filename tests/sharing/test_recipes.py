@@ -174,14 +174,32 @@ async def test_a_processor_that_all_have_left_cancels_upstream_and_serves_nobody
     await idle()
     assert 1 == publisher.cancels
     assert isinstance(late.error, SourceConsumedError)
+    assert "all subscribers of the processor have left" in str(late.error)
+
+
+class Leaving(Recorder):
+    """Cancels at once, so that its region never begins."""
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        super().on_subscribe(subscription)
+        subscription.cancel()
+
+
+async def test_a_processor_that_the_only_subscriber_has_left_at_once_serves_nobody_any_more() -> None:
+    publisher = ByHand()
+    passing: Processor[int, int] = processor(lambda flow: flow, lag=4)
+    publisher.subscribe(passing)
+    passing.subscribe(Leaving())
+    await idle()
+    late = Recorder(1)
+    passing.subscribe(late)
+    await idle()
+    assert 1 == publisher.cancels
+    assert isinstance(late.error, SourceConsumedError)
+    assert "all subscribers of the processor have left" in str(late.error)
 
 
 async def test_a_processor_goes_on_for_one_who_subscribed_before_another_left() -> None:
-    class Leaving(Recorder):
-        def on_subscribe(self, subscription: Subscription) -> None:
-            super().on_subscribe(subscription)
-            subscription.cancel()
-
     publisher = ByHand()
     passing: Processor[int, int] = processor(lambda flow: flow, lag=4)
     publisher.subscribe(passing)
