@@ -4,8 +4,9 @@ There are two hooks. Both are bound to the current context, so each service, tas
 the hooks of the context in which it was subscribed to.
 
 - ``on_error_dropped(error)``: an exception that can no longer reach a subscriber. By default it goes to
-  the exception handler of the running event loop. A `TaskCancelledError` and a `SchedulerClosedError` do not: a
-  loop, a thread or a pool has ended then, and asyncio does not report tasks that end with their loop either.
+  the exception handler of the running event loop. A `TaskCancelledError`, a `SchedulerClosedError` and
+  a `SharedClosedError` do not: a loop, a thread, a pool or a block has ended then. asyncio does not report tasks that
+  end with their loop either.
 - ``on_discard(item)``: an element that was taken from a source and will not be delivered. By default
   nothing happens. It does not get elements that an operator or an end drops on purpose, as `filter` and `last` do. It
   does not get values that functions have made of elements, as for `reduce` or `collect`.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 from attrs import define, field, frozen
 
+from .._core.guard import FAILURES
 from .._core.here import Here
 from ..errors import ProtocolViolation, SourceConsumedError
 from ..hooks import discard, drop_error
@@ -98,6 +98,8 @@ class FlowProcessor(Processor[T_contra, R_co], Here):
     _subscribed: bool = field(init=False, default=False)
     _left: bool = field(init=False, default=False)
     """Whether the stream downstream is over."""
+    _subscribers: int = field(init=False, default=0)
+    """The number of subscribers of a shared chain, with those whose regions have not begun yet."""
 
     # -- the Subscriber of the publisher
 
@@ -161,13 +163,23 @@ class FlowProcessor(Processor[T_contra, R_co], Here):
                 subscriber
             )
         elif isinstance(self.flow, Shared):
-            subscribe(self.flow, subscriber, ended=partial(self._left_by_one, self.flow))
+            with self._lock:
+                self._subscribers += 1
+            try:
+                subscribe(self.flow, subscriber, ended=self._left_by_one)
+            except FAILURES:
+                with self._lock:
+                    self._subscribers -= 1
+                raise
         else:
             subscribe(self.flow, subscriber, ended=self.leave)
             self.flow = None
 
-    def _left_by_one(self, flow: Shared[Any]) -> None:
-        if not flow.subscribers:
+    def _left_by_one(self) -> None:
+        with self._lock:
+            self._subscribers -= 1
+            last = not self._subscribers
+        if last:
             self.leave()
 
     # -- the ends of the chain
@@ -175,6 +187,8 @@ class FlowProcessor(Processor[T_contra, R_co], Here):
     def listen(self, listener: Subscriber[T_contra]) -> None:
         """Take the flow's subscriber, and pass it the earlier signals."""
         with self._lock:
+            if self._left and self._subscribers:
+                raise SourceConsumedError("all subscribers of the processor have left, and its publisher was cancelled")
             if self._read:
                 raise SourceConsumedError(
                     "the chain of a processor subscribed to its input a second time, but the input can be read only once"

@@ -134,6 +134,27 @@ async def test_elements_that_are_kept_for_nobody_are_discarded_with_the_end_of_t
     assert [1, 2, 3] == lost
 
 
+@pytest.mark.parametrize("begins", ["in the block", "before it"])
+async def test_the_end_of_the_block_reports_to_the_hooks_of_the_run(begins: str) -> None:
+    of_share, of_block = list[object](), list[object]()
+    with hooks.using(on_discard=of_share.append, on_error_dropped=of_share.append):
+        hot = Hot.of(restart="never")
+    first = reads(hot.shared, 1) if begins == "before it" else None
+    await idle()
+    with hooks.using(on_discard=of_block.append, on_error_dropped=of_block.append):
+        async with hot.shared:
+            await leave_unread(hot)
+            if first is not None:
+                first.cancel()
+            failure = OSError("nobody hears it")
+            hot.publisher.error(failure)
+            await idle()
+
+    told, untold = (of_block, of_share) if first is None else (of_share, of_block)
+    assert (failure, []) == (told.pop(0), untold)
+    assert told == ([1, 2, 3] if first is None else [2, 3])
+
+
 async def test_elements_that_are_kept_are_discarded_when_the_next_subscriber_begins_anew(lost: list[object]) -> None:
     hot = Hot.of()
     async with hot.shared:

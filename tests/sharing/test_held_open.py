@@ -11,7 +11,7 @@ import pytest
 
 from reactive_aio import UNBOUNDED, Flow, SharedClosedError, hooks
 from reactive_aio.testing import no_leaks, run_virtual
-from tests.sharing.driven import Counted, reads
+from tests.sharing.driven import Counted, Hot, reads
 from tests.subscribers import Recorder, idle
 
 
@@ -178,6 +178,68 @@ def test_a_run_lingers_for_so_long(absent: float, runs: int) -> None:
 
     run_virtual(main())
     assert runs == source.runs
+
+
+@pytest.mark.parametrize(("comes", "runs"), [(4.9, 1), (5.1, 2)])
+def test_a_run_lingers_for_as_long_when_nobody_has_come_yet(comes: float, runs: int) -> None:
+    source = Counted(Flow.range(100))
+
+    async def main() -> None:
+        async with source.flow().share(linger=5.0) as shared:
+            await asyncio.sleep(comes)
+            assert [0] == await shared.take(1).to_list()
+
+    run_virtual(main())
+    assert (runs, runs) == (source.runs, source.cancels)
+
+
+@pytest.mark.parametrize("leaves", ["before the end", "after it"])
+@pytest.mark.parametrize("failure", [None, OSError("down")])
+def test_a_run_that_ends_while_it_lingers_is_kept_for_who_comes_later(leaves: str, failure: OSError | None) -> None:
+    reported: list[BaseException] = []
+
+    async def main() -> Recorder:
+        hot = Hot.of(linger=5.0, restart="never", replay=1)
+        async with hot.shared:
+            first = reads(hot.shared, 2)
+            await idle()
+            hot.publisher.next(1, 2)
+            await idle()
+            if leaves == "before the end":
+                first.cancel()
+                await asyncio.sleep(1.0)
+            if failure is None:
+                hot.publisher.complete()
+            else:
+                hot.publisher.error(failure)
+            await asyncio.sleep(9.0)
+            later = reads(hot.shared, 2)
+            await idle()
+            assert 1 == len(hot.publisher.subscribers)
+        return later
+
+    with hooks.using(on_error_dropped=reported.append):
+        later = run_virtual(main())
+    assert ["subscribe", "next", "complete" if failure is None else "error"] == later.kinds
+    assert ([2], []) == (later.items, reported)
+
+
+def test_a_failure_of_a_run_that_lingers_is_reported_if_nobody_comes() -> None:
+    failure, reported = OSError("down"), list[BaseException]()
+
+    async def main() -> None:
+        hot = Hot.of(linger=5.0, restart="never")
+        async with hot.shared:
+            reader = reads(hot.shared, 1)
+            await idle()
+            reader.cancel()
+            await idle()
+            hot.publisher.error(failure)
+            await asyncio.sleep(9.0)
+
+    with hooks.using(on_error_dropped=reported.append):
+        run_virtual(main())
+    assert [failure] == reported
 
 
 def test_a_run_ends_in_time_though_news_of_an_earlier_absence_comes_late(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reactive_aio import UNBOUNDED, Flow, Hub, Processor, processor
+from reactive_aio import UNBOUNDED, Flow, Hub, Processor, Subscription, processor
 from reactive_aio.errors import SourceConsumedError
 from reactive_aio.testing import run_virtual
 from tests.subscribers import ByHand, Recorder, idle
@@ -80,6 +80,20 @@ async def test_a_merge_hub_is_fed_by_several_flows() -> None:
     hub.complete()
 
     assert list(range(15)) == sorted(await reading)
+
+
+@pytest.mark.parametrize(("replay", "extra"), [(0, 1), (1, 0), (2, 1), (3, 4)])
+async def test_a_mutable_shared_flow_takes_as_many_elements_ahead_of_a_slow_collector(replay: int, extra: int) -> None:
+    hub: Hub[int] = Hub(idle="drop", replay=replay, lag=max(replay + extra, 1))
+    slow = Recorder(1)
+    hub.subscribe(slow)
+    await idle()
+    assert hub.offer(0)
+    await idle()
+    assert [0] == slow.items
+
+    taken = [bool(hub.offer(n)) for n in range(1, 10)]
+    assert [True] * (replay + extra) == [each for each in taken if each]
 
 
 async def test_a_tee_is_bounded() -> None:
@@ -160,3 +174,56 @@ async def test_a_processor_that_all_have_left_cancels_upstream_and_serves_nobody
     await idle()
     assert 1 == publisher.cancels
     assert isinstance(late.error, SourceConsumedError)
+    assert "all subscribers of the processor have left" in str(late.error)
+
+
+class Leaving(Recorder):
+    """Cancels at once, so that its region never begins."""
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        super().on_subscribe(subscription)
+        subscription.cancel()
+
+
+async def test_a_processor_that_the_only_subscriber_has_left_at_once_serves_nobody_any_more() -> None:
+    publisher = ByHand()
+    passing: Processor[int, int] = processor(lambda flow: flow, lag=4)
+    publisher.subscribe(passing)
+    passing.subscribe(Leaving())
+    await idle()
+    late = Recorder(1)
+    passing.subscribe(late)
+    await idle()
+    assert 1 == publisher.cancels
+    assert isinstance(late.error, SourceConsumedError)
+    assert "all subscribers of the processor have left" in str(late.error)
+
+
+async def test_a_processor_goes_on_for_one_who_subscribed_before_another_left() -> None:
+    publisher = ByHand()
+    passing: Processor[int, int] = processor(lambda flow: flow, lag=4)
+    publisher.subscribe(passing)
+    stays = Recorder(3)
+    passing.subscribe(Leaving())
+    passing.subscribe(stays)  # its region begins in a later turn
+    await idle()
+    assert (["subscribe"], [3], 0) == (stays.kinds, publisher.requests, publisher.cancels)
+
+    stays.cancel()
+    await idle()
+    assert 1 == publisher.cancels
+
+
+async def test_a_processor_does_not_count_what_is_no_subscriber() -> None:
+    publisher = ByHand()
+    passing: Processor[int, int] = processor(lambda flow: flow, lag=4)
+    publisher.subscribe(passing)
+    nothing: Any = None
+    with pytest.raises(TypeError):
+        passing.subscribe(nothing)
+    only = Recorder(3)
+    passing.subscribe(only)
+    await idle()
+    only.cancel()
+    await idle()
+    assert 1 == publisher.cancels

@@ -66,6 +66,8 @@ class Run(Broadcast):
     _upstream: Subscription | None = field(init=False, default=None)
     _releases: list[Then] = field(init=False, factory=new_list)
     """Readers that must not get the end before all has ended."""
+    _context: Context | None = field(init=False, default=None)
+    """The context of the flow, from the moment when the run begins. A block may end before the run has nothing left to report."""
     _connection: RegionDriver | None = field(init=False, default=None)
     """The last region of the flow, until all has been cleaned up."""
     _ages: Ages | None = field(init=False, default=None)
@@ -117,7 +119,7 @@ class Run(Broadcast):
 
     @property
     def _hooks(self) -> Context:
-        return self.sharing.context
+        return self.sharing.context if self._context is None else self._context
 
     @property
     def _may_be_joined(self) -> bool:
@@ -179,12 +181,14 @@ class Run(Broadcast):
             if self.begun or self.left or self.sharing.connected is not None:
                 return
             self.begun, self.sharing.connected = True, self
+            self._context = self.sharing.context
             plan = Plan.of(self.sharing.flow)
             # Not of a producer or a callback, whose code is running when it emits; nor of an async iterator, whose task is.
             self.in_turns = len(plan.regions) > 1 or isinstance(plan.source.operator, Pulled)
             if any(placed_nowhere(region.scheduler) for region in plan.regions):
                 self.home = asyncio.get_running_loop()
-        connection = connected(self.sharing.flow, self, self.sharing.context_of_a_run(), self.finish)
+            context = self.sharing.context_of_a_run()
+        connection = connected(self.sharing.flow, self, context, self.finish)
         with self.mutex:
             self._connection = None if self.finished else connection
 

@@ -159,7 +159,9 @@ class Sharing:
     def _nobody_came(self, run: Run, absence: Cursor) -> None:
         self._timer = None
         with self.mutex:
-            calls = tuple(run.close()) if self.current is run and run.log.rest is absence else ()
+            # A run that has ended since is kept for its replay and its end, as one that ended before the last reader left.
+            lingers = self.current is run and run.log.rest is absence and not run.log.ended
+            calls = tuple(run.close()) if lingers else ()
         for call in calls:
             call()
 
@@ -179,6 +181,8 @@ class Sharing:
             run = self._joinable()
             run.log.keep()
             calls += self._begun(run)
+            if (absence := run.log.rest) is not None:
+                calls.append(partial(self._wait_for_somebody, run, absence))
         do(calls)
 
     @property
