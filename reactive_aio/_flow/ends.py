@@ -377,7 +377,8 @@ class Ends(Calling[T_co]):
         """Return a flow on Spark as a lazy RDD. Its tasks run the functions of the flow.
 
         As ``to_frame``, for elements that are not rows. An RDD can do less than a frame, because Spark can't see into
-        its elements. They are pickled. Objects of the main module are pickled by value.
+        its elements. They are pickled. Objects of the main module are pickled by value. If the plan has a shuffle, as keyed
+        work does, Spark's adaptive execution runs the part before it during the call, as for ``DataFrame.rdd``.
         Demand: that of Spark. Each task works as fast as its results are consumed.
         Errors: as ``to_frame``, and UnsupportedOnSparkError for a frame of Spark Connect, which has no RDDs.
         (Spark: ``DataFrame.rdd``.)

@@ -19,7 +19,7 @@ pytest.importorskip("pyspark")
 from pyspark.sql.types import ArrayType, LongType, MapType, StringType, StructType  # noqa: E402
 
 from reactive_aio._remote.variables import Values  # noqa: E402
-from reactive_aio.spark._frame.task import FrameTask  # noqa: E402
+from reactive_aio.spark._frame.task import FrameTask, Weighed  # noqa: E402
 from reactive_aio.spark._results.task import Kept, ResultsTask  # noqa: E402
 from reactive_aio.spark._task.batches import ReadingBatches  # noqa: E402
 
@@ -306,9 +306,9 @@ def test_large_batches_go_to_the_loop_one_at_a_time() -> None:
 
 
 def test_large_batches_go_into_a_frame_a_few_at_a_time() -> None:
-    batches = Counted()
+    batches, reading = Counted(), ReadingBatches(pa.RecordBatch)
 
-    lists = FrameTask("source", work()).of_rows(ReadingBatches(pa.RecordBatch), iter(batches))
+    lists = FrameTask("source", work()).of_rows(reading, Weighed.of(reading, iter(batches)))
 
     assert 2 == len(next(lists))
     assert 2 == batches.read

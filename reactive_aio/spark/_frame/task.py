@@ -33,6 +33,10 @@ if TYPE_CHECKING:
 
 STRETCH: Final = 1024
 """Elements between two looks at how much there is, where no element is large."""
+SMALL: Final = 64
+"""Elements of the first batch, because their size is unknown."""
+GROWTH: Final = 4
+"""How much larger than the batch before it a batch is at most."""
 MOST: Final = 10_000
 """Elements of a batch, as many as Spark puts into one."""
 HEAVY: Final = 1 << 24
@@ -63,14 +67,13 @@ class FrameTask:
         task = TaskContext.get()
         return self.source if task is None else f"partition {task.partitionId()} of {self.source}"
 
-    def of_rows(self, reading: Reading, batches: Iterator[pa.RecordBatch]) -> Iterator[list[Any]]:
+    def of_rows(self, reading: Reading, weighed: Weighed) -> Iterator[list[Any]]:
         """Run over a partition of a frame, and yield the results in lists."""
-        weighed = Weighed(batches, 1 if reading.large else STRETCH)
         return self._lists(chain.from_iterable(map(reading.elements, map(reading.unpacked, weighed))), weighed)
 
-    def of_items(self, items: Iterable[Any]) -> Iterator[list[Any]]:
+    def of_items(self, items: Iterable[Any], weighed: Weighed) -> Iterator[list[Any]]:
         """Run over a partition of an RDD, and yield the results in lists."""
-        return self._lists(watched(iter(items)), Weighed(iter(())))
+        return self._lists(watched(iter(items)), weighed)
 
     def _lists(self, items: Iterator[Any], weighed: Weighed) -> Iterator[list[Any]]:
         try:
@@ -106,12 +109,19 @@ class FrameTask:
 
 @define
 class Weighed:
-    """The batches of a partition, and the bytes that have been read since the last call."""
+    """The batches of a partition, the bytes that have been read since the last call, and the size of what is made of them."""
 
     batches: Iterator[pa.RecordBatch]
     stretch: int = STRETCH
     """Elements that are made between two looks at how much has been read."""
+    most: int = field(init=False, default=SMALL)
+    """Elements that make a batch of no more bytes than go out at a time, if they are like those before."""
     _read: int = field(init=False, default=0)
+
+    @staticmethod
+    def of(reading: Reading, batches: Iterator[pa.RecordBatch]) -> Weighed:
+        """Weigh the batches of a frame."""
+        return Weighed(batches, 1 if reading.large else STRETCH)
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         for batch in watched(self.batches):
@@ -124,6 +134,11 @@ class Weighed:
         if heavy:
             self._read = 0
         return heavy
+
+    def made(self, count: int, size: int) -> None:
+        """Learn from elements and their bytes how many go into a batch. It grows by steps, and shrinks at once."""
+        fitting = HEAVY * count // max(1, size)
+        self.most = max(1, min(fitting, GROWTH * self.most, MOST))
 
 
 @define(eq=False)
@@ -159,8 +174,9 @@ class Region:
         items: list[Any] = []
         run = self.run
         try:
-            while run.phase is not OVER and len(items) < MOST and not self.weighed.taken():
-                run.fill(items, self.items, self.weighed.stretch, inf)
+            most, stretch = self.weighed.most, self.weighed.stretch
+            while run.phase is not OVER and len(items) < most and not self.weighed.taken():
+                run.fill(items, self.items, min(stretch, most - len(items)), inf)
         except (InputLost, InputFailed):
             raise
         except FAILURES as error:
@@ -189,7 +205,8 @@ def encodable(text: str) -> str:
 
 def columns_of(task: FrameTask, reading: Reading, columns: Columns, batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
     """Run over a partition of a frame, and yield batches with the columns of the schema."""
-    return _batches(task, columns, task.of_rows(reading, batches), in_batches=reading.large)
+    weighed = Weighed.of(reading, batches)
+    return _batches(task, columns, task.of_rows(reading, weighed), weighed, in_batches=reading.large)
 
 
 def batches_of(task: FrameTask, columns: Columns, items: Iterable[Any]) -> Iterator[tuple[bytes]]:
@@ -197,7 +214,8 @@ def batches_of(task: FrameTask, columns: Columns, items: Iterable[Any]) -> Itera
     import pyarrow as pa
 
     arrow: Any = pa  # whose stubs know streams by halves
-    for batch in _batches(task, columns, task.of_items(items)):
+    weighed = Weighed(iter(()))
+    for batch in _batches(task, columns, task.of_items(items, weighed), weighed):
         sink = arrow.BufferOutputStream()
         with arrow.ipc.new_stream(sink, batch.schema) as stream:
             stream.write_batch(batch)
@@ -217,7 +235,7 @@ def unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
 
 
 def _batches(
-    task: FrameTask, columns: Columns, lists: Iterator[list[Any]], *, in_batches: bool = False
+    task: FrameTask, columns: Columns, lists: Iterator[list[Any]], weighed: Weighed, *, in_batches: bool = False
 ) -> Iterator[Any]:
     first = 0
     for items in lists:
@@ -234,8 +252,10 @@ def _batches(
             add_note(error, f"while the elements of {task.here} were converted to columns")
             raise task.tellable(error) from None
         first += len(items)
+        weighed.made(len(items), sum(batch.nbytes for batch in batches))
         del items  # before the next ones are made
         yield from batches
+        del batches
 
 
 def lists_of(task: FrameTask, reading: Reading, batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
@@ -243,12 +263,15 @@ def lists_of(task: FrameTask, reading: Reading, batches: Iterator[pa.RecordBatch
     import pyarrow as pa
 
     arrow: Any = pa
-    for items in task.of_rows(reading, batches):
+    weighed = Weighed.of(reading, batches)
+    for items in task.of_rows(reading, weighed):
         try:
             pickled = dumps_by_value(items)
         except FAILURES as error:  # whatever a class does when it is pickled
             add_note(error, f"while the elements of {task.here} were pickled")
             raise task.tellable(error) from None
+        weighed.made(len(items), len(pickled))
+        del items
         yield arrow.RecordBatch.from_arrays([arrow.array([pickled], arrow.binary())], ["list"])
 
 
@@ -260,4 +283,4 @@ def unpickled(row: Any) -> Iterable[Any]:
 
 def elements_of(task: FrameTask, items: Iterable[Any]) -> Iterator[Any]:
     """Run over a partition of an RDD, and yield the results."""
-    return chain.from_iterable(task.of_items(items))
+    return chain.from_iterable(task.of_items(items, Weighed(iter(()))))

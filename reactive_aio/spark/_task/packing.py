@@ -7,7 +7,7 @@ are merged. So no more is held there than rows that overlap.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterable, Iterator
 from datetime import date, datetime
 from itertools import islice
@@ -292,7 +292,7 @@ class InTurnByKey(OneByOne):
 
 @define(eq=False)
 class Merging:
-    """The elements of the current key, from the place on that a row has begun with."""
+    """The elements of the current key, after the place that a row has begun with."""
 
     mark: Any = field(init=False, default=None)
     key: Any = field(init=False, default=None)
@@ -323,10 +323,10 @@ class Merging:
         self.weight = 0
 
     def _before(self, place: bytes) -> Generator[Found]:
-        """Yield those before the place of the latest row: no later row has any of these."""
+        """Yield those up to the place of the latest row: no later row has any before it."""
         placed = in_order(self.places, self.elements)
         count = len(self.elements)
-        at = bisect_left(placed[0], place, key=_in_bytes)
+        at = bisect_right(placed[0], place, key=_in_bytes)
         some = self._first(placed, at)
         if at:
             yield some

@@ -15,7 +15,7 @@ from reactive_aio.extend import Stage
 
 pytest.importorskip("pyspark")
 
-from pyspark.sql.types import LongType, StructField, StructType
+from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from tests.schedulers import work
 from tests.spark.jobs import jobs_begun
@@ -35,6 +35,10 @@ class Reading:
 def number(row: Any) -> int:
     n: int = row[0]
     return n
+
+
+def numbers_below(row: Any) -> Iterable[int]:
+    return range(row[0])
 
 
 def numbers(spark: Any, partitions: int = 3) -> Flow[int]:
@@ -214,6 +218,41 @@ def test_large_rows_go_out_before_there_are_many(spark: Any) -> None:
     weighed = Weighed(iter([batch] * 4))
 
     assert [False, True, False, True] == [weighed.taken() for _ in weighed]
+
+
+def mebibytes(row: Any) -> Iterator[tuple[bytes]]:
+    for _ in range(row[0]):
+        yield (bytes(1 << 20),)
+
+
+def by_hand(flow: Flow[Any], schema: StructType, rows: int) -> Iterator[Any]:
+    """Run the task of a frame over one partition, whose only row is a number."""
+    import pyarrow as pa
+
+    from reactive_aio.spark._frame.framing import Columns, task_of
+    from reactive_aio.spark._frame.parts import parts_of
+    from reactive_aio.spark._frame.task import columns_of
+
+    (source,) = parts_of("to_frame", flow).sources
+    assert source.reading is not None
+    batches = iter([pa.RecordBatch.from_pydict({"id": [rows]})])
+    return columns_of(task_of(source), source.reading, Columns(schema, None, dt.UTC), batches)
+
+
+def test_large_elements_that_are_made_of_small_rows_go_out_before_there_are_many(spark: Any) -> None:
+    large = Flow.from_spark(spark.range(1), as_=tuple).flat_map_iterable(mebibytes)
+
+    sizes = [batch.num_rows for batch in by_hand(large, StructType([StructField("data", BinaryType())]), 120)]
+
+    assert [64, 15, 15, 15, 11] == sizes  # each batch but the first is below 16 MiB
+
+
+def test_batches_of_small_elements_grow_up_to_ten_thousand(spark: Any) -> None:
+    small = Flow.from_spark(spark.range(1), as_=tuple).flat_map_iterable(numbers_below)
+
+    sizes = [batch.num_rows for batch in by_hand(small, StructType([StructField("n", LongType())]), 30_000)]
+
+    assert [64, 256, 1024, 4096, 10_000, 10_000, 4560] == sizes
 
 
 @pytest.mark.parametrize("schema", [StructType([StructField("n", LongType(), False)]), "n long not null"])

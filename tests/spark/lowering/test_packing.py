@@ -42,6 +42,10 @@ def keyed() -> KeyedFlow[Any, Element]:
     return Flow.of(("a", 1)).group_by_key(key_of)
 
 
+def keyed_by_place(order_by: Any) -> KeyedFlow[Any, Element]:
+    return Flow.of(("a", 1)).group_by_key(key_of, order_by=order_by)
+
+
 def ordered() -> KeyedFlow[Any, Element]:
     return Flow.of(("a", 1)).group_by_key(key_of, order_by=place_of)
 
@@ -225,6 +229,25 @@ def test_elements_are_passed_on_when_no_later_row_can_come_before_them(monkeypat
         assert sum(sizes(read)) - passed < 5 * max(sizes(rows))
         passed += 1
     assert 2 * N - passed < 5 * max(sizes(rows))
+
+
+def same_place(element: Element) -> int:
+    return 0
+
+
+def test_elements_of_one_place_are_passed_on_as_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of the longer side of a join, whose elements all have one place."""
+    monkeypatch.setattr(packing, "MERGED", 0)
+    flow = keyed_by_place(same_place).map(place_of).pairs()
+    rows = rows_of(flow, [("a", n) for n in range(N)])
+
+    merging: Any = behind_shuffle(work_of(flow)).transform()
+    merged = merging.merging
+    held = [len(merged.elements) for _ in merging.apply(iter(rows))]
+
+    assert len(rows) > 1
+    assert N == len(held)
+    assert {0} == set(held)
 
 
 def test_a_key_goes_on_from_one_pass_to_the_next() -> None:
