@@ -167,16 +167,28 @@ class Budget:
 
     # -- those who wait
 
-    def add(self, taker: Taker, schedule: Callable[..., object] | None = None) -> None:
-        """Schedule a turn. Another thread passes ``call_soon_threadsafe``, which wakes the loop."""
+    def add(self, taker: Taker) -> None:
+        """Schedule a turn, on the loop."""
         self._waiting.append(taker)
         try:
             if self._due.acquire(False):
-                (schedule or self.loop.call_soon)(self._come, context=self._context)
+                self.loop.call_soon(self._come, context=self._context)
             elif self.loop.is_closed():
                 raise RuntimeError("Event loop is closed")
         except RuntimeError as closed:
             self._strand(closed)
+
+    def post(self, taker: Taker) -> None:
+        """Schedule a turn, from another thread. The callback decides on the loop whether another one is to come anyway."""
+        self._waiting.append(taker)
+        try:
+            self.loop.call_soon_threadsafe(self._arrive, context=self._context)
+        except RuntimeError as closed:
+            self._strand(closed)
+
+    def _arrive(self) -> None:
+        if self._due.acquire(blocking=False):
+            self._come()
 
     def _strand(self, closed: RuntimeError) -> None:
         """Make all waiting members give up, on any thread."""

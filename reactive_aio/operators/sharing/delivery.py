@@ -143,7 +143,10 @@ class Delivery(Taker):
 
     def post(self) -> None:
         """Schedule a turn, from any thread and without the lock."""
-        self.budget.add(self, None if get_ident() == self.ident else self.loop.call_soon_threadsafe)
+        if get_ident() == self.ident:
+            self.budget.add(self)
+        else:
+            self.budget.post(self)
 
     def come(self) -> None:
         """Pass readers the elements that are there, in a turn. The tasks that wait for them go on in it.

@@ -22,7 +22,7 @@ from ...errors import HubClosedError
 from ...hooks import drop_error
 from ...spec import Subscription
 from .broadcast import Broadcast, Then, do, post
-from .delivery import soon
+from .delivery import Delivery, soon
 from .reader import Distance, Reader
 
 if TYPE_CHECKING:
@@ -177,15 +177,24 @@ class Emission(Broadcast, Here):
             log.made += 1
             if told:
                 return True
-            deliveries = self._told()
+            deliveries: Iterable[Delivery] = ()
+            if len(self.deliveries) > 1:
+                deliveries = self._told()
+            elif log.goals.greatest >= log.made:  # as `_told`, without its call: a reader wants this element
+                (only,) = self.deliveries.values()
+                deliveries = () if only.posted else (only,)
+                only.posted = only.news = True
             mutex.untouched = True
         finally:
             mutex.owner = 0
             mutex.lock.release()
             if mutex.put_off:
                 mutex.call_put_off()
-        for each in deliveries:  # as `post`, without its calls: each element that is offered alone comes by here
-            each.budget.add(each, None if each.ident == ident else each.loop.call_soon_threadsafe)
+        for each in deliveries:  # as `Delivery.post`, without its call
+            if each.ident == ident:
+                each.budget.add(each)
+            else:
+                each.budget.post(each)
         return True
 
     def offer(self, item: Any) -> Offer:
