@@ -332,14 +332,31 @@ def test_who_is_added_by_another_thread_while_the_callback_ends_has_a_turn(still
     assert 1 <= len(late.came)
 
 
-def test_who_waits_at_a_loop_that_is_closed_gives_up(still: list[float]) -> None:
+@pytest.mark.parametrize("by", ["add", "post"])
+def test_who_waits_at_a_loop_that_is_closed_gives_up(still: list[float], by: str) -> None:
     loop = ByTurns()
     (before,) = in_a_row(still, loop, [0.0])
     loop.closed = True
     late = Waiting(before.budget, still, 0.0)
-    before.budget.add(late, loop.call_soon_threadsafe)
+    if by == "add":
+        before.budget.add(late, loop.call_soon_threadsafe)
+    else:
+        before.budget.post(late)
 
     assert 1 == len(late.stranded)
+
+
+def test_who_is_posted_by_another_thread_has_one_turn_whether_or_not_a_callback_is_due(still: list[float]) -> None:
+    loop = ByTurns()
+    budget = Budget(cast("asyncio.AbstractEventLoop", loop))
+    first, second, third = (Waiting(budget, still, 0.0) for _ in range(3))
+    budget.post(first)
+    loop.rest()
+    budget.add(second)
+    budget.post(third)
+    loop.rest()
+
+    assert [1, 1, 1] == [len(each.came) for each in (first, second, third)]
 
 
 @pytest.mark.parametrize("wait", [Budget.turn, Budget.breath])

@@ -125,7 +125,7 @@ class Turns(Taker):
         if self._gone is None and get_ident() != self._ident:
             # As `_wake`, without its call: each list and each request that crosses threads comes by here.
             self._awake = True
-            self.budget.post(self)
+            self.budget.add(self, self.loop.call_soon_threadsafe)
         else:
             self._wake()
 
@@ -137,7 +137,7 @@ class Turns(Taker):
         elif self._gone is not None:
             self.give_up(self._gone)
         else:
-            self.budget.post(self)
+            self.budget.add(self, self.loop.call_soon_threadsafe)
 
     def _wake_here(self) -> None:
         """Schedule a turn, on the loop's thread."""

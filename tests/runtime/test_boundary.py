@@ -131,7 +131,7 @@ async def test_many_requests_from_a_thread_cost_one_wake_up() -> None:
         call_soon = staticmethod(loop.call_soon)
         call_soon_threadsafe = staticmethod(counted)
 
-    recorder.subscription.budget.loop = Spy()
+    recorder.subscription.loop = Spy()
 
     def ask() -> None:
         for _ in range(100):
