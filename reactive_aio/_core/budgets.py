@@ -98,21 +98,28 @@ class Going(Taker):
         """Nothing: the loop has no step for the task any more."""
 
 
-def resume(waiter: Any, until: float) -> None:
-    """Let the task that awaits a future go on until a certain time, unless the wait is over. A turn calls this, outside of all tasks.
+def resume(waiters: deque[Any], share: float, until: float) -> None:
+    """Let the tasks that await some futures go on, one after another, until the time is up. A turn calls this, outside of all tasks.
 
-    The step of the task is made here and now, as a callback of its own would make it. It takes half the time of one: the loop
+    A task may work for its ``share`` of seconds. A future whose wait is over is passed over.
+    The step of a task is made here and now, as a callback of its own would make it. It takes half the time of one: the loop
     makes no objects for it, and does not look for what else is due.
     """
-    try:
-        ((step, context),) = waiter._callbacks  # as all of asyncio's futures have them; it is a list of pairs, or None
-    except (AttributeError, TypeError, ValueError):
-        if not waiter.done():
-            waiter.set_result(until)
-        return
-    waiter.remove_done_callback(step)
-    waiter.set_result(until)
-    context.run(step, waiter)
+    now = clock()
+    while waiters:
+        waiter = waiters.popleft()
+        try:
+            ((step, context),) = waiter._callbacks  # as all of asyncio's futures have them; it is a list of pairs, or None
+        except (AttributeError, TypeError, ValueError):
+            if not waiter.done():
+                waiter.set_result(now + share)
+        else:
+            waiter.remove_done_callback(step)
+            waiter.set_result(now + share)
+            context.run(step, waiter)
+        now = clock()
+        if now >= until:
+            return
 
 
 @define(eq=False)

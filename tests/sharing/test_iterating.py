@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import math
 import threading
 import weakref
+from collections import deque
 from collections.abc import Callable, Coroutine
 from itertools import count, pairwise
 from typing import Any
@@ -497,8 +499,7 @@ async def test_a_future_that_no_task_awaits_alone_is_resumed_by_the_loop() -> No
         seen.append("awaited")
 
     def come() -> None:
-        for waiter in waiters:
-            budgets.resume(waiter, 1.0)
+        budgets.resume(deque(waiters), 1.0, math.inf)
         seen.append("come")
 
     waiters = [loop.create_future() for _ in range(3)]

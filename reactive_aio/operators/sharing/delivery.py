@@ -53,17 +53,10 @@ class Waking(Taker):
     def come(self) -> None:
         """Let the tasks go on, one after another, until the time is up."""
         waiters, budget = self.waiters, self.budget
-        clock, resume = budgets.clock, budgets.resume
-        now = clock()
         until, budget.until = budget.until, 0.0  # for what they begin this is no turn
-        share = budgets.TURN / max(len(waiters), budgets.SHARES)
         asking = self.asking = []
         try:
-            while waiters:
-                resume(waiters.popleft(), now + share)
-                now = clock()
-                if now >= until:
-                    break
+            budgets.resume(waiters, budgets.TURN / max(len(waiters), budgets.SHARES), until)
         finally:  # a task may end the event loop by a KeyboardInterrupt
             self.asking = None
             self.posted = bool(waiters)
