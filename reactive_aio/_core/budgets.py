@@ -109,7 +109,9 @@ def resume(waiters: deque[Any], share: float, until: float) -> None:
     while waiters:
         waiter = waiters.popleft()
         try:
-            ((step, context),) = waiter._callbacks  # as all of asyncio's futures have them; it is a list of pairs, or None
+            ((step, context),) = (
+                waiter._callbacks
+            )  # as all of asyncio's futures have them; it is a list of pairs, or None
         except (AttributeError, TypeError, ValueError):
             if not waiter.done():
                 waiter.set_result(now + share)

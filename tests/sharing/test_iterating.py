@@ -509,4 +509,4 @@ async def test_a_future_that_no_task_awaits_alone_is_resumed_by_the_loop() -> No
     await asyncio.gather(*tasks)
 
     assert ["awaited", "come", "awaited", "awaited"] == seen
-    assert [1.0] * 3 == [waiter.result() for waiter in waiters]
+    assert all(waiter.done() for waiter in waiters)
