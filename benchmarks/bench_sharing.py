@@ -66,7 +66,7 @@ def rows(n: int) -> list[Row]:
         bars=(Bar(BY_HAND, at_most=1.3),),
     )
     found = EIGHT.rows(n) + long.rows(n) + ONE.rows(n) + EACH.rows(n) + STEPS.rows(n) + HUB.rows(n)
-    for readers, fixed in ((1_000, 5_120), (10_000, 1_024)):
+    for readers, fixed in ((1_000, 10_240), (10_000, 4_096)):
         crowd = Workload(
             title=f"{readers:,} subscribers that count, beyond their subscription",
             by=CROWD,
