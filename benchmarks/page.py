@@ -109,26 +109,26 @@ LIMITS: Final = """\
 - **Few rows.** A third of the CPU of a flow of 30,000 rows, and of `toLocalIterator`, was that of the JVM's compilers. They were still at work on Spark's own
   code after twenty runs. Then the flow took 0.27 s, and `toLocalIterator` 0.22 to 0.26. Two such jobs by hand, which make nothing of the batches, took
   0.14, and 0.08 without a new plan and without weighing. A flow without either took 0.17: the compilers had 0.06 and the loop and its calls 0.04. The
-  rest was for tasks, the scheduler and the JVM's end of the calls. The benchmark runs each six times. There the compilers have more than all others.
+  rest was for tasks, the scheduler and the JVM's end of the calls. The benchmark runs each 26 times, and the last five count.
   After eighty runs the flow took 0.13 s and `toLocalIterator` 0.12. The JVM had 0.10 and 0.06 of that.
 - **Joins.** Q14 joins what a function keeps with a small table. If the function is to discard 99 of 100 rows, all rows go to Python, and Spark's SQL has
   the statistics of the file discard most. `mapInArrow` by hand has the same to pay. So have Spark filter, by `frame.where(...)`: that is the row
   which the bar is about. Runs gave 0.92 to 1.85 times, quiet ones 1.22 to 1.33. The whole query takes SQL 0.2 s of CPU, so a plan and tasks in Python show. `mapInArrow` by hand behind the same
   filter took 1.14 to 1.41 times SQL in the latest three runs.
+- **Q1 by rows, from run to run.** In a warm JVM runs gave 1.03 to 1.11 times the loop over rows by hand.
 - **Keyed work on Spark.** Before the shuffle a task holds elements by their keys. So a row of the shuffle has several of them, and Spark has fewer rows to
   sort. An element and its place in the order are no pair, but neighbours in a list: pairs took more of the processor's caches, and 0.3 of 0.8 s.
-  In a warm JVM the number of partitions hardly counts. The sessions took 0.96 and 1.02 times `groupByKey` with pairs, and 0.85 to 0.94 without.
+  In a warm JVM the number of partitions hardly counts. The sessions took 0.96 and 1.02 times `groupByKey` with pairs, and 0.81 to 0.94 without.
   `count()` and `top_k()` also run before the shuffle, so Spark shuffles few rows. To count the words took 1.01 to 1.28 times `Counter.update` by hand in
   batches, and a third of `applyInArrow`: Python had 0.65 s, and 0.47 by hand. The function of the key is called for each of 2.6 million words, which takes 0.1 s, and by hand there is none.
   The sums of the tasks are added up in Python, by tasks of their own, and by hand Spark does that.
-- **Batches into files, from run to run.** The benchmark's five runs gave 1.09 to 1.18 times `mapInArrow`. The JVM's compilers are at work then. After four
-  more runs of each the flow took 0.84 s and `mapInArrow` 0.89, and for a thousand rows 0.57 and 0.54.
+- **Batches into files.** The first runs give 1.09 to 1.18 times `mapInArrow`, because the JVM's compilers are at work. So five rounds do not count.
 - **Rows from Spark.** JVM, workers and loop are at work side by side; `toLocalIterator` has the JVM and Python take turns. So where
   the cores have other work as well, the factor is smaller: see [Spark](concepts/spark.md). On two cores CPU time counts. Over half of what the JVM's tasks
   do is to weigh: they took 0.30 s for 600,000 rows of five columns, and 0.10 when they read the same batches unweighed. A row has a text, so it is weighed.
   A flow that did not weigh it took 0.77 s of CPU when warm. The loop had 0.29 of that, the workers and the JVM's tasks 0.17 each, and the JVM's compilers 0.1.
   To make the tuples took 0.08 to 0.13 of the loop's share, and the benchmark's own code 0.04. `toLocalIterator` took 2.2 to 2.7 s, 1.5 of it in Python. By CPU
-  the latest runs gave 3.4 and 3.6 times its speed.
+  runs in a JVM that was not warm gave 3.4 and 3.6 times its speed, and the latest 4.1.
 - **Elements of an async iterator.** A call of a Python function takes some 60 ns here, warm, so calls are what counts. `sum` over a ready generator makes
   two for an element: the generator's, and the one that looks whether it has suspended. A bare loop makes one. `async for` makes six: `__anext__`, the
   pass of the region, and four that advance the generator in the name of its owner. Where each element suspends, the bare loop makes 18, and 15 of
@@ -143,14 +143,13 @@ LIMITS: Final = """\
 - **Groups.** A group of two elements is a flow, with an end that is awaited in a task: 232 calls. A task with a queue by hand takes 74, and has no bound
   over all groups, no failure that reaches them, and no cancel. Each group is 31 objects for the garbage collector while it is open, and it looks at
   all of 20,000 groups again and again. With 2,000 groups one takes some 50 us.
-- **One element for several readers.** Each of eight that take one element at a time takes 12 calls, and 29 with a queue of one. For a queue
-  the loop makes a callback for each task that it wakes. Here one callback makes the steps of all eight. But ours see to the demand of all: each look at
-  the shared log is a lock, and two counts that say how far the slowest and the fastest are. Runs gave 0.91 to 1.07 times the queues, and 1.18 to 1.58 with uvloop. Uvloop's
-  callbacks are so cheap that only the calls count. With a `prefetch` all of this is done for a list.
-- **Offers from a thread, one by one.** The thread runs cold, behind a switch. On a busy machine to wake the loop by `call_soon_threadsafe` takes 9 us
-  then. The budget of the loop, by which no flow holds it for more than a millisecond, adds 1.6 to 2.5 us, and the log 4 to 5. Runs gave 1.2 to 2.0 times.
-- **Thousands of subscribers, from run to run.** The time of subscribing is most of it, and is taken off. In a process that ran this chapter alone, 1,000
-  subscribers took 18 and 21 ns. Behind other chapters in the same process they took 27 to 47. 10,000 took 8 to 49, whatever ran before.
+- **One element for several readers.** For a queue the loop makes a callback for each task that it wakes. Here one callback makes the steps of all
+  eight readers, and those that wait again request their next element together, under one lock. Runs gave 0.75 to 0.78 times the queues, and 0.98 to
+  1.01 with uvloop. Uvloop's callbacks are so cheap that only the calls count. With a `prefetch` all of this is done for a list.
+- **Offers from a thread, one by one.** The thread runs cold, behind a switch. A call of a function takes several times as long then. To take a
+  lock that the loop has released takes 0.3 us, so the loop takes it. Quiet runs gave 1.19 to 1.30 times, and a busy machine 1.42.
+- **Thousands of subscribers.** The time of subscribing is taken off. Streams of 1,024 elements are too short for that: they gave 8 to 49 ns, from
+  run to run. Those of 4,096 give 19 to 27.
 - **Bodies of chunks of 64 KiB, from run to run.** Each chunk is a copy of 64 KiB into the socket, after which the processor's caches are cold. Starlette
   awaits the iterator in the task that sends. Here a task owns the iterator, and the one that sends advances it in its name, for exact
   demand and a cleanup in its own context. That is six calls of Python for each chunk and not two. Runs gave 0.86 to 1.27 times the CPU of

@@ -229,9 +229,10 @@ def by_hand(flow: Flow[Any], schema: StructType, rows: int) -> Iterator[Any]:
     """Run the task of a frame over one partition, whose only row is a number."""
     import pyarrow as pa
 
-    from reactive_aio.spark._frame.framing import Columns, task_of
+    from reactive_aio.spark._frame.framing import task_of
     from reactive_aio.spark._frame.parts import parts_of
     from reactive_aio.spark._frame.task import columns_of
+    from reactive_aio.spark.sink._columns import Columns
 
     (source,) = parts_of("to_frame", flow).sources
     assert source.reading is not None
