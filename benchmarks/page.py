@@ -87,8 +87,8 @@ LIMITS: Final = """\
   doubles from one hour to the next.
 - **Between threads** the two wake-ups of a round trip cost most, and their cost depends on the machine at that moment. The same
   lists by hand took from 70 to 290 ns an element on one machine within an hour. A larger prefetch wakes less often. Against culsans, at
-  prefetch 256, quiet runs gave 9.9 and 10.8 times (asyncio), 11.0 and 10.7 (uvloop). A busy machine, where a wake-up finds a core
-  that is awake, gave 16.6 and 18.0.
+  prefetch 256, quiet runs gave 8.2 to 10.8 times (asyncio) and 8.3 to 11.0 (uvloop). In the latest the lists by hand, with as much under way, were 8.5
+  and 9.7 times as fast as culsans. A busy machine, where a wake-up finds a core that is awake, gave 16.6 and 18.0.
 - **Processes.** With as much under way as by hand, lists of 256, two workers take some 1.2 of its time. With chunks of 4 ms,
   which is the default, 1.1. Both cores are busy all the time, so CPU counts: 5.3 us an element by hand, 6.1 here. The parent takes 0.3 us
   of the difference, for order, demand, and the cost of a list. The workers take the rest. At most 0.15 us of it is the region's own
