@@ -109,9 +109,8 @@ def resume(waiters: deque[Any], share: float, until: float) -> None:
     while waiters:
         waiter = waiters.popleft()
         try:
-            ((step, context),) = (
-                waiter._callbacks
-            )  # as all of asyncio's futures have them; it is a list of pairs, or None
+            # As all of asyncio's futures have them: a list of pairs, or None.
+            ((step, context),) = waiter._callbacks
         except (AttributeError, TypeError, ValueError):
             if not waiter.done():
                 waiter.set_result(now + share)
