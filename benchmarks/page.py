@@ -139,7 +139,8 @@ LIMITS: Final = """\
   zip takes 49 calls, and 29 of them are not ours.
 - **Inner flows.** A flow of an async generator has a task that owns it, a context, and its place in the order of cleanup. That is 101 calls. A task for
   each generator by hand, 16 at a time and without demand, took 5.7 times as long as a loop without tasks. The rest is to build the flow, to
-  subscribe, and to signal the elements and the end. A tenth of the time is the garbage collector's.
+  subscribe, and to signal the elements and the end. A tenth of the time is the garbage collector's. Runs gave 19.7 to 22 times (`flat_map`) and 19.7 to
+  26 (`concat_map`). Two versions of the library in turns were equal.
 - **Groups.** A group of two elements is a flow, with an end that is awaited in a task: 232 calls. A task with a queue by hand takes 74, and has no bound
   over all groups, no failure that reaches them, and no cancel. Each group is 31 objects for the garbage collector while it is open, and it looks at
   all of 20,000 groups again and again. With 2,000 groups one takes some 50 us.

@@ -30,7 +30,8 @@ class Hub(Generic[T]):
     is subscribed. Elements may be emitted on any event loop and thread. The elements of each caller keep their order.
     ``idle`` says what happens to an element without a subscriber. With "wait" up to ``lag`` elements are kept for the
     first subscriber. With "drop" only the ``replay`` is kept. An element that no subscriber has had goes to
-    ``hooks.on_discard`` as soon as none can get it any more.
+    ``hooks.on_discard`` as soon as none can get it any more. After an ``async with`` block the hub completes, or fails
+    with the exception of the block. If the block is cancelled, it fails with SharedClosedError.
     Demand: a subscriber gets no more than it requests, and emitting waits for the slowest. All subscribers together
     keep at most ``lag + replay`` elements. With ``prefetch`` that many are read ahead for each subscriber. For a
     subscriber that must not slow the others, add ``on_backpressure_latest()`` or the like after ``flow``.
