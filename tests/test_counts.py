@@ -191,6 +191,18 @@ def test_functions_on_both_sides_of_a_boundary_cost_their_calls_and_one_more_for
     assert for_more(python_calls, both) - 3 * N <= 30 * ROUNDS
 
 
+def test_an_element_at_a_time_over_a_boundary_in_one_loop_costs_31_calls() -> None:
+    async def read(n: int) -> None:
+        async for _ in here(n, prefetch=1):
+            pass
+
+    def counted(n: int) -> int:
+        return python_calls(lambda: asyncio.run(read(n)))
+
+    counted(100)  # functions are generated, modules imported
+    assert counted(2_000) - counted(1_000) <= 31 * 1_000
+
+
 def test_a_boundary_between_threads_costs_no_call_for_an_element_and_about_60_for_256() -> None:
     # On a busy machine a thread goes to sleep more often, and its wake-up takes calls. So the least of three counts.
     assert min(beyond_one(python_calls_in_all_threads, on_a_thread) for _ in range(3)) <= 65 * ROUNDS

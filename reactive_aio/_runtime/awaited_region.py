@@ -239,7 +239,7 @@ class AwaitedDriver(RegionDriver):
 
     def pull(self, n: int) -> None:
         """Take demand, and see to it under the owner's identity, as far as the iterator does not suspend."""
-        if self.life is not OPEN or not self._owner.begun or self._awake or self._draining or not self._events.empty():
+        if self.life is not OPEN or not self._owner.begun or self._awake or self._draining or self._posted:
             super().pull(n)
             return
         self._demand += n

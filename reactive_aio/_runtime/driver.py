@@ -136,7 +136,7 @@ class RegionDriver(Emission):
         On the loop they are taken at once, but behind the posted ones: a turn whose time was up may have left some of these.
         """
         fed: Any = self._input
-        if get_ident() != self._ident or not self._events.empty():
+        if get_ident() != self._ident or self._posted:
             self.post(fed.add, items)
             return
         fed.add(items)

@@ -158,7 +158,9 @@ class Emission(Turns):
         run = self.run
         items = run.current
         if items is None:
-            if run.empty and not self.each and (chunk := self._input.whole_chunk(self._demand)) is not None:
+            # A list of one is one by one. An iterator would cost a list for each element.
+            whole = run.empty and (not self.each or (self._refills and self._demand == 1))
+            if whole and (chunk := self._input.whole_chunk(self._demand)) is not None:
                 self._deliver(chunk)
                 return self.life is OPEN and not self._input.idle
             items = self._begin_pass(until)

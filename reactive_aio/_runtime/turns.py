@@ -89,7 +89,7 @@ class Company(Taker):
 class Turns(Taker):
     """An object that works in turns on one event loop, and can be reached from any thread."""
 
-    __slots__ = ("_awake", "_events", "_gone", "_ident", "budget", "company", "context", "loop")
+    __slots__ = ("_awake", "_events", "_gone", "_ident", "_posted", "budget", "company", "context", "loop")
 
     def __init__(self, loop: asyncio.AbstractEventLoop, context: Context) -> None:
         self.loop = loop
@@ -100,6 +100,8 @@ class Turns(Taker):
         self._events: SimpleQueue[Event] = (
             SimpleQueue()
         )  # bounded by demand: chunks, and requests until they are summed up
+        # Whether there may be events: set behind each, and cleared before they are taken.
+        self._posted = False
         self._awake = False
         self._ident = 0  # of the loop's thread, once it is known
         self._gone: BaseException | None = None  # why there are no turns any more
@@ -120,6 +122,7 @@ class Turns(Taker):
     def post(self, handle: Callable[[Any], None], value: Any) -> None:
         """Call ``handle(value)`` on the loop. Any number of posts cost one wake-up."""
         self._events.put((handle, value))
+        self._posted = True
         if self._awake:
             return
         if self._gone is None and get_ident() != self._ident:
@@ -194,22 +197,19 @@ class Turns(Taker):
 
     def take_turn(self) -> None:
         """Handle the posts, then work. The rest waits for the next turn when the time is up."""
-        events, budget = self._events, self.budget
+        budget = self.budget
         outer, late = budget.until, False
         until = outer or budget.begin()
         try:
             while True:
-                while not late and not events.empty():
-                    handle, value = events.get_nowait()
-                    handle(value)
-                    # Another thread may post as fast as they are taken here.
-                    late = budgets.clock() >= until
+                if self._posted:
+                    late = self._handle_posts(until)
                 if self._work() or late:
                     self._wake_here()
                     return
                 # In this order: a post that finds `awake` still true is seen by the check that follows.
                 self._awake = False
-                if events.empty():
+                if not self._posted:
                     return
                 self._awake = True
         except FAILURES as error:
@@ -219,11 +219,25 @@ class Turns(Taker):
         finally:
             budget.until = outer
 
+    def _handle_posts(self, until: float) -> bool:
+        """Handle what was posted; True if the time is up. Another thread may post as fast as it is taken here."""
+        events, self._posted = self._events, False
+        try:
+            while not events.empty():
+                handle, value = events.get_nowait()
+                handle(value)
+                if budgets.clock() >= until:
+                    return True
+            return False
+        finally:
+            if not events.empty():  # never cleared here: another thread may have set it by now
+                self._posted = True
+
     def caught(self, error: BaseException) -> None:
         """Fail with an exception that left a turn, or a call in place of a turn."""
         try:
             self.broken(error)
         except FAILURES as another:
             drop_error(another)
-        if not self._awake and not self._events.empty():
+        if not self._awake and self._posted:
             self._wake()
