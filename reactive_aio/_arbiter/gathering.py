@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from attrs import define, field
 
@@ -29,6 +29,9 @@ class Gathering(Drain):
     When the whole ends, by `complete`, `fail` or `cancel`, every flow that is still in the table is cancelled. Elements that
     are kept go to ``hooks.discard`` and a failure that has not been signalled to ``hooks.drop_error``.
     """
+
+    kind: ClassVar[type[Inner]] = Inner
+    """The class of the inner flows."""
 
     demand: int = field(init=False, default=0)
     """The elements that the region has requested and not got."""
@@ -98,7 +101,7 @@ class Gathering(Drain):
 
     def enter(self, prefetch: int | None, key: Any = None, arbiter: SubscriptionArbiter | None = None) -> Inner:
         """Enter a flow in the table before it is subscribed to."""
-        inner = Inner(self, prefetch, key, arbiter)
+        inner = self.kind(self, prefetch, key, arbiter)
         self.several = self.several or bool(self.inners)
         self.inners[inner] = None
         return inner

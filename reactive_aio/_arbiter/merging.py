@@ -20,6 +20,35 @@ FEW: Final = 8
 """Lists of more elements are passed on as they are."""
 
 
+class Merged(Inner):
+    """One of the flows that are merged. What it adds to the elements of a turn takes one call."""
+
+    __slots__ = ()
+
+    def on_chunk(self, items: list[Any]) -> None:
+        """Add elements to those of this turn of the event loop, where they are passed on together. Else pass them to the owner."""
+        merging: Any = self._owner
+        if (
+            merging is None
+            or self.ended
+            or merging.demand != UNBOUNDED
+            or merging.ready
+            or merging.busy
+            or not (merging.together or (len(items) <= FEW and len(merging.inners) >= SEVERAL))
+            or self.prefetch is None  # the outer flow of `flat_map`, whose elements are mapped
+        ):
+            super().on_chunk(items)
+            return
+        count = len(items)
+        self.received += count
+        self.consumed += count
+        if not merging.together:
+            merging.next_turn(merging.pass_on)
+        merging.together += items
+        if self.consumed >= self.limit:
+            merging.feed(self)
+
+
 @define(eq=False)
 class Merging(Gathering):
     """Emits elements that arrive while there is demand. Else it keeps them, and later emits from each flow in turn.
@@ -29,10 +58,11 @@ class Merging(Gathering):
     Invariant, whenever no method is on the stack: there is no demand, or nothing is kept, or a turn is due.
     """
 
+    kind = Merged
     delay_errors: bool = False
     ready: deque[Inner] = field(init=False, factory=new_deque)  # bounded by the flows in the table
     """The flows that have elements kept here, each once. The first has its turn next."""
-    _together: list[Any] = field(init=False, factory=new_list)  # bounded by the prefetch of the flows
+    together: list[Any] = field(init=False, factory=new_list)  # bounded by the prefetch of the flows
     """Elements that have arrived in this turn of the event loop, and are passed on at its end."""
     _errors: list[BaseException] = field(init=False, factory=new_list)  # bounded by the flows that have failed
     """The failures that wait for the end."""
@@ -41,7 +71,7 @@ class Merging(Gathering):
         """Cancel all, and report what waits for the end."""
         self.ready.clear()
         super().cancel()
-        together, self._together = self._together, []
+        together, self.together = self.together, []
         if together:
             discard(together)
         errors, self._errors = self._errors, []
@@ -50,17 +80,10 @@ class Merging(Gathering):
 
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
         """Pass elements on as whole lists if there is demand and none wait. Else keep them."""
-        demand, count, together = self.demand, len(items), self._together
-        if demand >= count and not self.ready and not self.busy:
+        count = len(items)
+        if self.demand >= count and not self.ready and not self.busy:
             inner.consumed += count
-            if demand != UNBOUNDED:
-                self.emit(items)
-            elif not together and (count > FEW or len(self.inners) < SEVERAL):
-                self.inlet.on_chunk(items)
-            else:
-                if not together:
-                    self.next_turn(self._pass_on)
-                together += items
+            self.emit(items)
             if inner.consumed >= inner.limit:
                 self.feed(inner)
             return
@@ -68,17 +91,18 @@ class Merging(Gathering):
             self.ready.append(inner)
         super().on_chunk(inner, items)
 
-    def _pass_on(self, _: None) -> None:
-        if self._together:
-            together, self._together = self._together, []
+    def pass_on(self, _: None) -> None:
+        """Pass on what has arrived in this turn of the event loop."""
+        if self.together:
+            together, self.together = self.together, []
             self.inlet.on_chunk(together)
 
     def step(self) -> bool:
         """Emit kept elements of the next flow, as far as there is demand."""
         if not self.ready or not self.demand:
             return False
-        if self._together:
-            self._pass_on(None)
+        if self.together:
+            self.pass_on(None)
             if self.over:
                 return False
         inner = self.ready.popleft()
@@ -99,13 +123,13 @@ class Merging(Gathering):
             inner.take_error()
         super().on_spent(inner)
         if not self.inners and not self.over:
-            if self._together:
-                self._pass_on(None)
+            if self.together:
+                self.pass_on(None)
             self._finish()
 
     def fail(self, error: BaseException) -> None:
         """Fail the whole, after the elements that have arrived."""
-        self._pass_on(None)
+        self.pass_on(None)
         super().fail(error)
 
     def _finish(self) -> None:

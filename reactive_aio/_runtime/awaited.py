@@ -57,8 +57,8 @@ class AwaitedInput:
     """The input of a region whose source is an async iterator, opened at the first demand."""
 
     __slots__ = (
-        "_answering", "_answers", "_budget", "_listed", "_lists", "_most", "_source", "_told", "_where",
-        "cleanup", "closing", "ended", "error", "interrupted", "left", "loop", "pace", "reading",
+        "_answering", "_answers", "_budget", "_most", "_source", "_told", "_where",
+        "cleanup", "closing", "collected", "collecting", "ended", "error", "interrupted", "left", "loop", "pace", "reading",
     )  # fmt: skip
 
     idle = False
@@ -77,9 +77,9 @@ class AwaitedInput:
         self._answers: tuple[Any, ...] = ()
         """An element that the iterator yielded when it was cancelled at a wait, and not when it was asked."""
         self._answering = False
-        self._listed: list[Any] | None = None  # made when it is wanted: a service has thousands of iterators open
+        self.collected: list[Any] = []
         """Elements that have been read and not been taken."""
-        self._lists = 0
+        self.collecting = 0
         """The number of elements to collect, while they are collected. Else each is emitted alone."""
         self._most = LONGEST
         """The most elements that may be collected at a time."""
@@ -102,8 +102,8 @@ class AwaitedInput:
     def whole_chunk(self, demand: int) -> list[Any] | None:
         """List elements for a region without stages, as far as the iterator does not suspend; None where none are listed."""
         # Listed elements come first, and then an answer to a cancel.
-        few = self._answers or (demand < MANY and not self._lists)
-        if not self._listed and (few or self.ended or self.pace.awaiting is not None):
+        few = self._answers or (demand < MANY and not self.collecting)
+        if not self.collected and (few or self.ended or self.pace.awaiting is not None):
             return None
         return self.listed(demand) or None
 
@@ -112,28 +112,26 @@ class AwaitedInput:
 
         Elements that are listed come first. The answer to a cancel follows, alone.
         """
-        listed = self._listed
-        if listed is None:
-            listed = self._listed = []
+        listed = self.collected
         if not listed:
             if self._answers:
                 return [self._answered()]
             # No look at the clock where it goes on in the middle of a list.
-            then = 0.0 if self._lists else budgets.clock()
+            then = 0.0 if self.collecting else budgets.clock()
             reading, until = self.reading or self.begun(), self._budget.until
             while True:
-                if not self._lists:
-                    self._lists = min(demand - len(listed), self._most)
+                if not self.collecting:
+                    self.collecting = min(demand - len(listed), self._most)
                 try:
                     it = next(reading)
                 except StopIteration:
-                    self.reading = None  # as `_over`
+                    self.reading = None  # as `over`
                     self.ended = True
                     break
                 if reading.gi_yieldfrom is not None:
                     self.pace.awaiting = BARE if it is None else (it,)
                     break
-                self._lists = 0
+                self.collecting = 0
                 if it is not LISTED:
                     listed.append(it)
                 if len(listed) >= demand:
@@ -145,32 +143,8 @@ class AwaitedInput:
                 if now >= until:
                     break
                 then = now
-        taken = listed.copy()  # not by slices, which take twice as long: most iterators of services give one at a time
-        listed.clear()
-        return taken
-
-    def resumed(self) -> list[Any] | None:
-        """Go on after a wait in the middle of a list. Return the elements up to the next wait; None if none follows at once.
-
-        So iterators that suspend for each element need no `listed`, which looks at the clock.
-        """
-        reading, listed = self.reading, self._listed
-        if not self._lists or listed is None or reading is None:
-            return None
-        try:
-            it = next(reading)
-        except StopIteration:
-            self._over()
-            return None
-        if reading.gi_yieldfrom is None:
-            self._lists = 0
-            if it is not LISTED:
-                listed.append(it)
-            return None
-        self.pace.awaiting = BARE if it is None else (it,)
-        taken = listed.copy()
-        listed.clear()
-        return taken
+        self.collected = []
+        return listed
 
     def stretch(self) -> Iterator[Any] | None:
         """Return what reads the iterator, unless that waits for something."""
@@ -191,7 +165,7 @@ class AwaitedInput:
         if self._answering:
             self._answering = False
         else:
-            self._over()
+            self.over()
         return True
 
     def begun(self) -> Reading:
@@ -202,14 +176,15 @@ class AwaitedInput:
             reading = self.reading = made
         return reading
 
-    def _over(self) -> None:
+    def over(self) -> None:
+        """Note that the iterator has ended."""
         self.reading = None
         self.ended = True
 
     @property
     def emptied(self) -> bool:
         """Whether no element of the iterator is left here."""
-        return not (self._listed or self._answers)
+        return not (self.collected or self._answers)
 
     @property
     def at_end(self) -> bool:
@@ -226,11 +201,10 @@ class AwaitedInput:
         self._discard()
 
     def _discard(self) -> None:
-        if self._answers or self._listed:
-            left = [*self._answers, *(self._listed or ())]
+        if self._answers or self.collected:
+            left = [*self._answers, *self.collected]
             self._answers = ()
-            if self._listed:
-                self._listed.clear()  # the iterator may still come to append to it
+            self.collected = []
             discard(left)
 
     # -- for the owner
@@ -268,17 +242,17 @@ class AwaitedInput:
         try:
             it = step(value)
         except (StopIteration, Left):  # Left, where it has not begun
-            self._over()
+            self.over()
         except Interrupted as interrupted:  # here too
             self._failed(interrupted.cancelled, told=self.left)
-            self._over()
+            self.over()
         else:
             if self.suspended:
                 self.pace.awaiting = (it,)
             elif it is ANSWERED:
                 self.interrupted = False
             elif it is LISTED:
-                self._lists = 0
+                self.collecting = 0
             else:
                 self._answers += (it,)
             if self.left:
@@ -303,7 +277,8 @@ class AwaitedInput:
         answers: list[Any] = []
         try:
             iterator = self._source.iterator(self._where)
-            following: Callable[[], Any] = iterator.__anext__ if isinstance(iterator, GENERATOR) else _next_of(iterator)
+            calls: Any = iterator.__anext__ if isinstance(iterator, GENERATOR) else _next_of(iterator)
+            following: Callable[[], Generator[Any, None, object]] = calls
             while True:
                 try:
                     while cancels:
@@ -312,13 +287,16 @@ class AwaitedInput:
                     while answers:
                         yield answers.pop(0)
                     while True:
-                        if not self._lists:
+                        if not self.collecting:
                             yield (yield from following())
                             continue
-                        assert self._listed is not None
-                        append, more = self._listed.append, self._lists
+                        more = self.collecting
                         while more and not self.left:
-                            append((yield from following()))
+                            item = yield from following()
+                            self.collected.append(
+                                item
+                            )  # loaded behind the wait: whoever takes the list leaves a new one
+                            del item
                             more -= 1
                         yield LISTED
                 except Interrupted as interrupted:

@@ -155,15 +155,23 @@ class AwaitedDriver(RegionDriver):
             gathers.close()
 
     @coroutine
-    def read_on(self) -> Generator[Any, None, None]:
-        """Await, and gather the next elements, as long as the iterator suspends. Each element may come alone."""
+    def read_on(self) -> Generator[Any, None, BaseException | None]:
+        """Await, and gather the next elements, as long as the iterator suspends. Return the failure of a wait, if one fails.
+
+        Each element may come alone.
+        """
         pace, gathers = self.run.pace, self._pass
         lists = self.run.empty and not self.each
         (awaited,), pace.awaiting = cast("tuple[Any]", pace.awaiting), None
         while True:
-            yield awaited
+            try:
+                yield awaited
+            except GeneratorExit:
+                raise
+            except FAILURES as failure:
+                return failure
             if (gathers is None and not lists) or self._pass is not gathers or self.cancelled:
-                return
+                return None
             self._here = True
             try:
                 awaited = self._list_on() if gathers is None else self._gather_on(gathers, self._taken)
@@ -173,10 +181,10 @@ class AwaitedDriver(RegionDriver):
             finally:
                 self._here = False
             if awaited is NOTHING:
-                return
+                return None
             if self._pass is not gathers:
                 pace.awaiting = (awaited,)
-                return
+                return None
 
     def call_again(self) -> None:
         """Schedule a turn."""

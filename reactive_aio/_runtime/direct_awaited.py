@@ -152,26 +152,31 @@ class DirectAwaited(Direct, Taker):
         return False
 
     @coroutine
-    def read_on(self) -> Generator[Any, None, None]:
-        """Await, and gather the next elements, as long as the iterator suspends."""
+    def read_on(self) -> Generator[Any, None, BaseException | None]:
+        """Await, and gather the next elements, as long as the iterator suspends. Return the failure of a wait, if one fails."""
         pace, gathers = self._run.pace, self._gathers
         awaiting, pace.awaiting = pace.awaiting, None
         assert awaiting is not None
         awaited = awaiting[0]
         while True:
-            yield awaited
+            try:
+                yield awaited
+            except GeneratorExit:
+                raise
+            except FAILURES as failure:
+                return failure
             if gathers is None or self._gathers is not gathers:
-                return
+                return None
             try:
                 awaited = gathers.send(0)
             except StopIteration:
                 self._gathers = None
                 self._gathered()
-                return
+                return None
             except FAILURES as error:
                 self._gathers = None
                 self._fail(error, locate=True)
-                return
+                return None
 
     def break_off(self) -> None:
         """Drop the pass that gathers."""

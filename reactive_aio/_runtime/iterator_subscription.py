@@ -14,13 +14,14 @@ from typing import Any
 from .._core import budgets
 from .._core.budgets import Later
 from .._core.guard import FAILURES, PLACE_ENDED, as_failure
-from .._fusion import Pace
+from .._core.missing import NOTHING
+from .._fusion import BARE, Pace
 from .._fusion.origin import Placed
 from .._plan import Awaited, Receiver
 from ..hooks import also_failed, drop_error
 from ..schedulers.base import Released
 from ..spec import UNBOUNDED, add_demand
-from .awaited import AwaitedInput
+from .awaited import LISTED, AwaitedInput
 from .driver import RegionDriver
 from .host import FlowHost
 from .lifetime import Lifetime
@@ -191,25 +192,45 @@ class IteratorSubscription:
         return False
 
     @coroutine
-    def read_on(self) -> Generator[Any, None, None]:
-        """Await the iterator's wait, and read on, as long as it suspends."""
+    def read_on(self) -> Generator[Any, None, BaseException | None]:
+        """Await the iterator's wait, and read on, as long as it suspends. Return the failure of a wait, if one fails."""
         source, pace = self._source, self._source.pace
         while pace.awaiting is not None:
             awaiting, pace.awaiting = pace.awaiting, None
-            yield awaiting[0]
+            try:
+                yield awaiting[0]
+            except GeneratorExit:
+                raise
+            except FAILURES as failure:
+                return failure
             if self.closed or not self.demand or source.interrupted:
-                return
-            items = source.resumed()
-            if items is None:
+                break
+            reading, collected = source.reading, source.collected
+            if not source.collecting or reading is None:
                 self.work_here()
-            elif items:  # as `work_here`, without a call: a source that suspends for each element comes by here
-                self.delivered += len(items)
-                if self.demand != UNBOUNDED:
-                    self.demand -= len(items)
-                try:
-                    self._receiver.on_chunk(items)
-                except FAILURES as error:
-                    self.caught(error)
+                continue
+            # As `work_here` in the middle of a list, without its calls: a source that suspends for each element comes by here.
+            it = next(reading, NOTHING)
+            if it is NOTHING:
+                source.over()
+                self.work_here()
+            elif reading.gi_yieldfrom is None:
+                source.collecting = 0
+                if it is not LISTED:
+                    collected.append(it)
+                self.work_here()
+            else:
+                pace.awaiting = BARE if it is None else (it,)
+                if collected:
+                    source.collected = []
+                    self.delivered += len(collected)
+                    if self.demand != UNBOUNDED:
+                        self.demand -= len(collected)
+                    try:
+                        self._receiver.on_chunk(collected)
+                    except FAILURES as error:
+                        self.caught(error)
+        return None
 
     def break_off(self) -> None:
         """Nothing: there is no pass."""

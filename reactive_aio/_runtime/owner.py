@@ -22,7 +22,6 @@ from contextvars import Context
 from typing import Any, Protocol, TypeVar, cast
 
 from .._core.budgets import Budget
-from .._core.guard import FAILURES
 from .._core.identity import run_as
 from .._core.tasks import begin_task
 from .._fusion import BARE
@@ -59,8 +58,8 @@ class Reader(Protocol):
         """Read until the iterator suspends or demand is met. Return True if the time is up first."""
         ...
 
-    def read_on(self) -> Awaitable[None]:
-        """Await the iterator's wait, and read on, as long as it suspends."""
+    def read_on(self) -> Awaitable[BaseException | None]:
+        """Await the iterator's wait, and read on, as long as it suspends. Return the failure of a wait, if one fails."""
         ...
 
     def break_off(self) -> None:
@@ -74,17 +73,6 @@ class Reader(Protocol):
 
     def left(self, task: asyncio.Task[None], /) -> None:
         """Let go of everything, because the task of the owner has ended."""
-
-
-async def _failed(wait: Awaitable[None]) -> BaseException | None:
-    """Return the failure of a wait, if it fails."""
-    try:
-        await wait
-    except GeneratorExit:
-        raise
-    except FAILURES as error:
-        return error
-    return None
 
 
 class Owner:
@@ -155,7 +143,7 @@ class Owner:
                 if pace.awaiting is not None:
                     if reader.closed:
                         self._cancel()
-                    failure = await _failed(reader.read_on())
+                    failure = await reader.read_on()
                     if failure is not None:
                         # A cancel, or what the future has failed with: a task raises it where it waits. The iterator goes
                         # on outside of the block that has caught it, else it would be the context of later errors.
