@@ -6,6 +6,7 @@ import asyncio
 import sys
 from collections.abc import Callable, Iterator
 from contextvars import Context
+from operator import is_
 from typing import Any, TypeVar
 
 from .missing import NOTHING
@@ -64,3 +65,10 @@ else:
                 del _tasks[loop]
             else:
                 _tasks[loop] = before
+
+
+def same_context(one: Context, other: Context) -> bool:
+    """Return whether two contexts hold the same objects. They are not compared by `==`, which may be any code."""
+    if len(one) != len(other):
+        return False
+    return not one or (all(map(is_, one.values(), other.values())) and all(map(is_, one, other)))

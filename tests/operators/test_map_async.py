@@ -528,6 +528,32 @@ async def test_functions_see_the_variables_of_the_subscriber_and_not_each_others
     assert "subscriber's" == VARIABLE.get()
 
 
+async def test_variables_are_the_subscribers_also_where_their_values_are_equal_or_cannot_be_compared() -> None:
+    class Equal:
+        def __eq__(self, other: object) -> bool:
+            return True
+
+        __hash__ = object.__hash__
+
+    class Array:
+        def __eq__(self, other: object) -> bool:
+            raise ValueError("the truth value of an array is ambiguous")
+
+        __hash__ = object.__hash__
+
+    for kind in (Equal, Array):
+        variable: contextvars.ContextVar[object] = contextvars.ContextVar("variable")
+
+        async def fn(_: int, kind: type = kind, variable: contextvars.ContextVar[object] = variable) -> object:
+            seen = variable.get()
+            variable.set(kind())
+            return seen
+
+        given = kind()
+        variable.set(given)
+        assert all(seen is given for seen in await Flow.range(5).map_async(fn, max_concurrency=2).to_list())
+
+
 async def test_what_follows_does_not_see_what_the_functions_set() -> None:
     async def fn(n: int) -> int:
         VARIABLE.set("theirs")

@@ -14,6 +14,7 @@ from ..._arbiter import Gathering, Inner
 from ..._core import budgets
 from ..._core.containers import new_dict, new_list
 from ..._core.guard import FAILURES, as_of_a_generator, cancelled_from_outside, is_closed_with
+from ..._core.identity import same_context
 from ..._core.notes import add_note
 from ..._fusion import label
 from ..._plan.nodes import FlowLike
@@ -167,7 +168,7 @@ class InFlight(Gathering):
         ticket: Ticket | None = None
         awaitable: Any = NOTHING
         try:
-            while context == pristine and not task.cancelling():
+            while same_context(context, pristine) and not task.cancelling():
                 if not queue.waiting:
                     if self._ended:
                         break
