@@ -332,12 +332,16 @@ def test_an_attempt_of_a_retry_costs_no_note_on_a_failure_that_nobody_sees() -> 
     assert for_more(python_calls, lambda n: GIVEN.map(fail).retry(n).on_error_complete(), 500) <= 14 * 500
 
 
-def test_an_inner_async_generator_costs_no_region() -> None:
-    # Some 40 of the calls are asyncio's, for a task, or the generator's own.
-    assert (
-        for_more(python_calls, lambda n: Flow.range(n).flat_map(lambda _: Flow.from_async_iterable(ready(3))), 500)
-        <= 102 * 500
-    )
+def test_an_inner_async_generator_that_does_not_wait_costs_neither_a_region_nor_a_task() -> None:
+    def flat_mapped(n: int) -> Flow[int]:
+        return Flow.range(n).flat_map(lambda _: Flow.from_async_iterable(ready(3)))
+
+    def concat_mapped(n: int) -> Flow[int]:
+        return Flow.range(n).concat_map(lambda _: Flow.from_async_iterable(ready(3)))
+
+    # With a task for each 101.
+    assert for_more(python_calls, flat_mapped, 500) <= 90 * 500
+    assert for_more(python_calls, concat_mapped, 500) <= 78 * 500
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,9 @@ from .inputs import LONGEST_CHUNK, Input, PulledInput, PushedInput
 from .iterator_subscription import IteratorSubscription
 from .lifetime import Lifetime
 from .on_the_spot import Spot, is_one_for_one
+from .owner import Reader
 from .places import HERE, PREFETCH, Held, at_home, attach, here, placed_at
+from .spare import SpareOwner
 from .tree import View
 from .turns import Company
 
@@ -55,6 +57,8 @@ class RegionHost:
     _spotted: FlowLike | None = field(init=False, default=None)
     _spot: Spot = field(init=False)
     """The last flow that was run on the spot: mostly the same one is run again."""
+    _spare: SpareOwner | None = field(init=False, default=None)
+    """The latest owner of an iterator."""
     _passed_on: PassedOn = field(init=False, factory=PassedOn)
     """The latest given elements, to which nothing has subscribed."""
 
@@ -120,7 +124,7 @@ class RegionHost:
         at_once = at_once and not self.driver.place.hops
         if ended is None and context is None and not flow.__nodes__.steps:
             if flow.__given__ is None and (source := self._awaited_by(flow)) is not None:
-                read = IteratorSubscription(source, self.driver, receiver, self.lifetime)
+                read = IteratorSubscription(source, self.driver, receiver, self.lifetime, self._borrow)
                 view = self.driver.view
                 assert view is not None
                 view.inner = read
@@ -157,6 +161,13 @@ class RegionHost:
         _view(self.driver).inner = driver
         if at_once:
             driver.take_turn()  # no meeting: a subscriber may be in the context of one of those who are to meet
+
+    def _borrow(self, source: AwaitedInput, reader: Reader) -> SpareOwner:
+        """Return an owner for an iterator: the one of those before it, if none of them has suspended."""
+        spare, context = self._spare, self.driver.context
+        if spare is None or not spare.lend(source, reader, context):
+            spare = self._spare = SpareOwner(source, reader, self.driver.budget, context, self.hold())
+        return spare
 
     def given(self, flow: FlowLike, most: int) -> list[Any] | Failed | None:
         """Return the elements of a flow of given elements, unless they are too many or have to wait for a turn."""

@@ -7,7 +7,7 @@ Such a flow has no steps. So no driver is made for it. Elements that the iterato
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from types import coroutine
 from typing import Any
 
@@ -19,20 +19,20 @@ from .._fusion import BARE, Pace
 from .._fusion.origin import Placed
 from .._plan import Awaited, Receiver
 from ..hooks import also_failed, drop_error
-from ..schedulers.base import Released
 from ..spec import UNBOUNDED, add_demand
 from .awaited import LISTED, AwaitedInput
 from .driver import RegionDriver
 from .host import FlowHost
 from .lifetime import Lifetime
-from .owner import Owner
+from .owner import Reader
+from .spare import SpareOwner
 
 
 class IteratorSubscription:
     """The subscription to an async iterator, confined to the event loop of the region that reads it (a Reader)."""
 
     __slots__ = (
-        "_budget", "_due", "_here", "_host", "_lifetime", "_outer", "_outer_host", "_owner", "_receiver", "_release", "_source",
+        "_borrow", "_budget", "_due", "_here", "_host", "_lifetime", "_outer", "_outer_host", "_owner", "_receiver", "_source",
         "closed", "context", "delivered", "demand",
     )  # fmt: skip
 
@@ -42,6 +42,7 @@ class IteratorSubscription:
         outer: RegionDriver,
         receiver: Receiver[Any],
         lifetime: Lifetime,
+        borrow: Callable[[AwaitedInput, Reader], SpareOwner],
     ) -> None:
         self._outer: RegionDriver | None = outer
         """The region that reads the flow, by its combinator, until all is over: it refers to what it reads."""
@@ -53,11 +54,10 @@ class IteratorSubscription:
         """The context of the subscriber."""
         self._lifetime = lifetime
         self._host: FlowHost | None = None
-        self._release: Released | None = lifetime.hold()
-        outer.abandoned[self._leave] = None  # the loop may end first
         self._budget = outer.budget
         self._source = AwaitedInput(source.operator, Pace(), source, outer.budget)
-        self._owner = Owner(self._source, outer.budget, self.context)
+        self._borrow = borrow
+        self._owner: SpareOwner | None = None
         self._due = True
         """Whether a turn is to come."""
         self._here = False
@@ -84,7 +84,7 @@ class IteratorSubscription:
         if not at_once:
             self._post()
         elif self.demand and not self.closed:
-            self._owner.call(self)  # as `_turn`, without its checks: most inner flows begin here
+            self._read_here()  # as `_turn`, without its checks: most inner flows begin here
         else:
             self._turn(None)
 
@@ -123,12 +123,14 @@ class IteratorSubscription:
         source, owner = self._source, self._owner
         if self.closed:
             self._let_go()
-            if self._owner.begun:
-                self._owner.close(self)
+            if owner is not None:
+                owner.close(self)
             else:
-                self._leave()
+                self._outer = None
         elif self._here or not self.demand or source.pace.awaiting is not None:
             return
+        elif owner is None:
+            self._read_here()
         elif not owner.waits:
             owner.call(self)
         else:
@@ -136,20 +138,25 @@ class IteratorSubscription:
             if late:
                 self.call_again()
             else:
-                self._hand_over()
+                self._hand_over(owner)
 
-    def _hand_over(self) -> None:
+    def _read_here(self) -> None:
+        """Begin in the name of an owner, which is another one's again if the iterator ends without a wait."""
+        owner = self._owner = self._borrow(self._source, self)
+        if not owner.waits:
+            return  # its first step is due
+        late = owner.run(self.work_here)
+        if owner.take_back(self):
+            self._owner = self._outer = None
+        elif late:
+            self.call_again()
+        else:
+            self._hand_over(owner)
+
+    def _hand_over(self, owner: SpareOwner) -> None:
         """Leave to the owner what it alone does: to await something, and to close the iterator."""
         if self.closed or self._source.pace.awaiting is not None:
-            self._owner.call(self)
-
-    def _leave(self) -> None:
-        release, outer = self._release, self._outer
-        self._release = self._outer = None
-        if outer is not None:
-            outer.abandoned.pop(self._leave, None)
-        if release is not None:
-            release()
+            owner.call(self)
 
     def _let_go(self) -> None:
         """Drop elements that are not taken, and report a failure after them to the hook."""
@@ -262,6 +269,7 @@ class IteratorSubscription:
             drop_error(another)
 
     def left(self, task: asyncio.Task[None]) -> None:
-        """Let go of the hold on the region that reads the flow."""
-        self._owner.ended(self, task)
-        self._leave()
+        """Let go of the region that reads the flow."""
+        if self._owner is not None:
+            self._owner.ended(self, task)
+        self._outer = None

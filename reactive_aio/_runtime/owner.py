@@ -136,9 +136,15 @@ class Owner:
 
     # -- the task
 
-    async def _steps(self, reader: Reader) -> None:
-        source, pace = self._source, self._source.pace
+    async def _lent(self) -> Reader | None:
+        """Return the reader that the task begins with, where it has none of its own."""
+        return None
+
+    async def _steps(self, reader: Reader | None) -> None:
         try:
+            if reader is None and (reader := await self._lent()) is None:
+                return
+            source, pace = self._source, self._source.pace
             while True:
                 if pace.awaiting is not None:
                     if reader.closed:
@@ -163,11 +169,11 @@ class Owner:
                     if source.pace.awaiting is None and not reader.closed:
                         await self._rest(reader, late)
         except GeneratorExit:
-            source.abandon()
+            self._source.abandon()
             raise
-        self._report(reader)
+        self.report(reader)
 
-    def _report(self, reader: Reader) -> None:
+    def report(self, reader: Reader) -> None:
         """Report what the iterator has raised and its reader does not raise."""
         failure, self._source.cleanup = self._source.cleanup, None
         if failure is not None:
@@ -188,15 +194,19 @@ class Owner:
             if source.pace.awaiting is BARE and not reader.closed:
                 source.pace.awaiting = None  # the event loop has had its turn
         except asyncio.CancelledError as cancelled:
-            if source.pace.awaiting is not None:
-                # It comes to where the iterator waits, which its consumer has just left to the owner.
-                task = cast("asyncio.Task[None]", self.task)
-                task.uncancel()
-                task.cancel()
-            elif not reader.closed:
-                source.interrupt(cancelled)
+            self._interrupt(reader, cancelled)
         finally:
             self.going = None
+
+    def _interrupt(self, reader: Reader, cancelled: asyncio.CancelledError) -> None:
+        """Pass a cancel on to the iterator."""
+        if self._source.pace.awaiting is not None:
+            # It comes to where the iterator waits, which its consumer has just left to the owner.
+            task = cast("asyncio.Task[None]", self.task)
+            task.uncancel()
+            task.cancel()
+        elif not reader.closed:
+            self._source.interrupt(cancelled)
 
     def _cancel(self) -> None:
         """Cancel what the iterator waits for, once."""

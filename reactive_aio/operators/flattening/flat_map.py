@@ -22,7 +22,7 @@ LONGEST: Final = 64
 """The most elements to map before their given elements are emitted."""
 
 AT_ONCE: Final = 16
-"""Flows that begin before the event loop has a turn. Those that do not wait end in it, and are freed before the next ones begin."""
+"""Flows that begin and do not end at once, before the event loop has a turn. Some end in it, and are freed before the next ones begin."""
 
 
 @frozen
@@ -117,8 +117,11 @@ class FlatMapping(Merging):
         if isinstance(flow, Failed):
             self.fail(flow.take())
         elif failed is None:
+            inner = self.enter(self.ahead, self.mapper.index)
+            self.subscribe(flow, inner, at_once=True)
+            if inner.ended:
+                return
             self._left -= 1
-            self.subscribe(flow, self.enter(self.ahead, self.mapper.index), at_once=True)
             if not self._left:
                 self.next_turn(self._go_on_mapping)  # behind the first steps of their tasks
         else:
