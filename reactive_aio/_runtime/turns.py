@@ -197,13 +197,20 @@ class Turns(Taker):
 
     def take_turn(self) -> None:
         """Handle the posts, then work. The rest waits for the next turn when the time is up."""
-        budget = self.budget
+        events, budget = self._events, self.budget
         outer, late = budget.until, False
         until = outer or budget.begin()
         try:
             while True:
                 if self._posted:
-                    late = self._handle_posts(until)
+                    self._posted = False
+                    while not late and not events.empty():
+                        handle, value = events.get_nowait()
+                        handle(value)
+                        # Another thread may post as fast as they are taken here.
+                        late = budgets.clock() >= until
+                    if late:
+                        self._posted = True
                 if self._work() or late:
                     self._wake_here()
                     return
@@ -215,23 +222,11 @@ class Turns(Taker):
         except FAILURES as error:
             # The net: every exception, from any code, ends the flow, and the loop goes on.
             self._awake = False
+            if not events.empty():  # never cleared here: another thread may have set it by now
+                self._posted = True
             self.caught(error)
         finally:
             budget.until = outer
-
-    def _handle_posts(self, until: float) -> bool:
-        """Handle what was posted; True if the time is up. Another thread may post as fast as it is taken here."""
-        events, self._posted = self._events, False
-        try:
-            while not events.empty():
-                handle, value = events.get_nowait()
-                handle(value)
-                if budgets.clock() >= until:
-                    return True
-            return False
-        finally:
-            if not events.empty():  # never cleared here: another thread may have set it by now
-                self._posted = True
 
     def caught(self, error: BaseException) -> None:
         """Fail with an exception that left a turn, or a call in place of a turn."""
