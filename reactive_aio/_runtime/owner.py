@@ -161,9 +161,10 @@ class Owner:
                     elif not pace.awaiting and source.suspended and (source.interrupted or not reader.demand):
                         source.resume()
                 elif reader.closed:
-                    if source.reading is None or not source.leave():
+                    if source.suspended and not (self._told or source.closing):
+                        pace.awaiting = BARE  # its turn is over, but nobody has read on: it is cancelled where it waits
+                    elif source.reading is None or not source.leave():
                         break
-                    self._told = True
                 else:
                     late = reader.work_here()
                     if source.pace.awaiting is None and not reader.closed:

@@ -300,6 +300,77 @@ async def test_a_wait_is_cancelled_at_each_turn_of_a_source_that_lets_others_run
     assert [*range(5)] == got
 
 
+@pytest.mark.parametrize("turns", range(6))
+@pytest.mark.parametrize("end", ["for each", "in batches", "open"])
+async def test_a_source_that_waits_for_turns_alone_is_cancelled(end: str, turns: int) -> None:
+    closed = False
+
+    async def polling() -> AsyncIterator[int]:
+        nonlocal closed
+        try:
+            yield 1
+            for _ in range(1_000):  # and not for ever, so that a test that fails ends
+                await asyncio.sleep(0)
+        finally:
+            closed = True
+
+    async def handle(_: object) -> None:
+        pass
+
+    async def reading() -> None:
+        flow = Flow.from_async_iterable(polling())
+        if end == "for each":
+            await flow.for_each(handle)
+        elif end == "in batches":
+            await flow.for_each_batch(handle, 2)
+        else:
+            async with flow.open() as items:
+                async for item in items:
+                    await handle(item)
+
+    task = asyncio.create_task(reading())
+    await idle()
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    assert not closed
+    task.cancel()
+    await idle()
+
+    assert closed
+    assert task.cancelled()
+
+
+@pytest.mark.parametrize(("ready", "prefetch"), [(4, 2), (9, 1), (9, 2)])
+async def test_the_cleanup_of_a_source_that_is_left_by_a_failure_goes_on_behind_its_waits(
+    ready: int, prefetch: int
+) -> None:
+    async def failing() -> AsyncIterator[int]:
+        for n in range(ready):
+            yield n
+        raise OSError
+
+    cleaned = False
+
+    async def polling() -> AsyncIterator[int]:
+        nonlocal cleaned
+        try:
+            for n in range(9):
+                await asyncio.sleep(0)
+                yield n
+        finally:
+            for _ in range(3):
+                await asyncio.sleep(0)
+            cleaned = True
+
+    merged = Flow.from_async_iterable(failing).merge(Flow.from_async_iterable(polling), prefetch=prefetch)
+    end = asyncio.create_task(merged.to_list())
+    await idle(200)
+
+    assert end.done()
+    assert isinstance(end.exception(), OSError)
+    assert cleaned
+
+
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("scope", ["asyncio", "anyio"])
 async def test_a_timeout_of_the_source_around_a_yield_is_its_own(way: str, scope: str, virtual_time: object) -> None:
