@@ -56,7 +56,8 @@ class IteratorSubscription:
         self._host: FlowHost | None = None
         self._budget = outer.budget
         self._source = AwaitedInput(source.operator, Pace(), source, outer.budget)
-        self._borrow = borrow
+        self._borrow: Callable[[AwaitedInput, Reader], SpareOwner] | None = borrow
+        """Finds an owner, until there is one: it refers to the region."""
         self._owner: SpareOwner | None = None
         self._due = True
         """Whether a turn is to come."""
@@ -126,7 +127,7 @@ class IteratorSubscription:
             if owner is not None:
                 owner.close(self)
             else:
-                self._outer = None
+                self._leave()
         elif self._here or not self.demand or source.pace.awaiting is not None:
             return
         elif owner is None:
@@ -142,16 +143,22 @@ class IteratorSubscription:
 
     def _read_here(self) -> None:
         """Begin in the name of an owner, which is another one's again if the iterator ends without a wait."""
-        owner = self._owner = self._borrow(self._source, self)
+        borrow, self._borrow = self._borrow, None
+        assert borrow is not None
+        owner = self._owner = borrow(self._source, self)
         if not owner.waits:
             return  # its first step is due
         late = owner.run(self.work_here)
         if owner.take_back(self):
-            self._owner = self._outer = None
+            self._owner = None
+            self._leave()
         elif late:
             self.call_again()
         else:
             self._hand_over(owner)
+
+    def _leave(self) -> None:
+        self._outer = self._borrow = None
 
     def _hand_over(self, owner: SpareOwner) -> None:
         """Leave to the owner what it alone does: to await something, and to close the iterator."""
@@ -272,4 +279,4 @@ class IteratorSubscription:
         """Let go of the region that reads the flow."""
         if self._owner is not None:
             self._owner.ended(self, task)
-        self._outer = None
+        self._leave()

@@ -36,7 +36,7 @@ class SpareOwner(Owner):
     def __init__(self, source: AwaitedInput, reader: Reader, budget: Budget, context: Context, hold: Released) -> None:
         super().__init__(source, budget, context.copy())
         self._reader: Reader | None = reader
-        self._hold = hold
+        self._hold: Released | None = hold
         """Keeps the subscription from ending before the task has."""
         self._fresh = source.loop.get_task_factory() is None
         """Whether the task has not taken its first step. A factory may have an idea of its own of the first step, so that waits for it."""
@@ -104,7 +104,9 @@ class SpareOwner(Owner):
             self._budget.begun.discard(task)
         else:
             reader.left(task)
-        self._hold()
+        hold, self._hold = self._hold, None  # it refers to the region, which refers to its latest owner
+        if hold is not None:
+            hold()
 
 
 @coroutine
