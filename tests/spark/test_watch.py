@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from io import IOBase
 from typing import Any, BinaryIO
 
 import pytest
@@ -14,7 +15,7 @@ from attrs import define
 
 from reactive_aio.spark._task import watch
 from reactive_aio.spark._task.connecting import Address
-from reactive_aio.spark._task.watch import LINE, Lifeline, Watch, WhileWanted, end_with, hung_up, reset
+from reactive_aio.spark._task.watch import LINE, Lifeline, Watch, WhileWanted, end_with, hung_up, line_to_spark, reset
 from tests.spark.waiting import LIMIT
 
 
@@ -230,6 +231,18 @@ def test_a_task_that_finds_the_line_dead_ends_before_pyspark_says_so(
         main(None, outfile)
 
     assert ends.ended.is_set()
+
+
+def test_a_task_does_without_a_line_where_its_file_has_no_number() -> None:
+    """As in the workers of a session without a daemon, whose file for the connection is a pair of files."""
+
+    def main(infile: object, outfile: IOBase) -> int | None:
+        return line_to_spark()
+
+    spark, line = socket.socketpair()
+    with spark, line, line.makefile("rwb") as pair, line.makefile("wb") as file:
+        assert main(None, pair) is None
+        assert line.fileno() == main(None, file)
 
 
 def await_connection(listening: socket.socket) -> None:

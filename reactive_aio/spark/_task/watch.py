@@ -13,6 +13,7 @@ it next writes, and PySpark then says in the log that a pipe is broken.
 from __future__ import annotations
 
 import inspect
+import io
 import os
 import select
 import socket
@@ -159,12 +160,17 @@ class WhileWanted(AbstractContextManager[None]):
 
 
 def line_to_spark() -> int | None:
-    """Find the connection on which Spark reads the worker's results. PySpark passes it only to its own function."""
+    """Find the connection on which Spark reads the worker's results, if its file says which it is.
+
+    PySpark passes the file only to its own function.
+    """
     frame = inspect.currentframe()
     while frame is not None:
         if frame.f_code.co_name == "main" and "outfile" in frame.f_code.co_varnames:
-            number: int = frame.f_locals["outfile"].fileno()
-            return number
+            outfile: io.IOBase = frame.f_locals["outfile"]
+            with suppress(io.UnsupportedOperation):
+                return outfile.fileno()
+            return None  # it is a pair of files for a socket, as where no daemon has forked the worker
         frame = frame.f_back
     return None
 
