@@ -38,6 +38,9 @@ class Variable:
 
 def variables(method: str, given: Iterable[ContextVar[Any]]) -> tuple[Variable, ...]:
     """Find variables."""
+    one: Any = given
+    if isinstance(one, ContextVar):
+        raise TypeError(f"{method}(context={one.name}): context takes a list of variables. Write context=[{one.name}]")
     return tuple(Variable.of(method, each) for each in given)
 
 

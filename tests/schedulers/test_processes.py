@@ -245,6 +245,9 @@ def test_a_variable_that_a_worker_cannot_find_is_refused() -> None:
 
     with pytest.raises(TypeError, match="'hidden' is no global of a module"):
         schedulers.processes(1, context=[ContextVar("hidden")])
+    one: Any = work.trace
+    with pytest.raises(TypeError, match=r"Write context=\[trace\]"):
+        schedulers.processes(1, context=one)
     with pytest.raises(TypeError, match="takes context variables, not str"):
         schedulers.processes(1, context=["trace"])
 

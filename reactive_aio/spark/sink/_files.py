@@ -17,7 +17,7 @@ from ..._core.containers import new_dict
 from ...errors import SparkJobError, UnsupportedOnSparkError
 from ...operators._fluent import check_count
 from .._job.calls import is_connect
-from ._writers import COLUMN, OF_A_RUN, PATIENCE, Batch, BatchWriter, Committed, check_columns
+from ._writers import COLUMN, OF_A_RUN, PATIENCE, Batch, BatchWriter, Committed, check_columns, check_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,7 +42,20 @@ def _check_classic(writer: BatchWriter, _: object, session: SparkSession) -> Non
 
 
 def _path(path: str | PathLike[str]) -> str:
+    given: Any = path
+    if not isinstance(given, (str, PathLike)):
+        raise TypeError(f"Files(path={path!r}): path is a text or a path, not {type(path).__name__}")
     return fspath(path)
+
+
+def _check_format(_: object, __: object, name: object) -> None:
+    if not isinstance(name, str):
+        raise TypeError(f"Files(format={name!r}): format is the name of one of Spark's, not {type(name).__name__}")
+
+
+def _check_options(_: object, __: object, options: object) -> None:
+    if not isinstance(options, Mapping):
+        raise TypeError(f"Files(options={options!r}): options are a dict, such as {{'compression': 'zstd'}}")
 
 
 def _check_parts(_: object, __: object, parts: int | None) -> None:
@@ -61,7 +74,14 @@ def _check_mode(_: object, __: object, mode: str) -> None:
 
 
 def _columns(names: str | Sequence[str]) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
+    given: Any = names
+    several = hasattr(given, "__iter__") and not isinstance(given, str)
+    columns: tuple[Any, ...] = tuple(given) if several else (given,)
+    if not all(isinstance(each, str) for each in columns):
+        raise TypeError(f"Files(partition_by={names!r}): partition_by is the name of a column, or a list of names")
+    if len(set(columns)) < len(columns):
+        raise ValueError(f"Files(partition_by={columns}): a column is named twice")
+    return columns
 
 
 @frozen
@@ -76,16 +96,16 @@ class Files(BatchWriter):
 
     repeatable = True
 
-    session: SparkSession = field(repr=False, validator=_check_classic)
+    session: SparkSession = field(repr=False, validator=[check_session, _check_classic])
     path: str = field(converter=_path, validator=_check_folder)
-    format: str = field(default="parquet", kw_only=True)
+    format: str = field(default="parquet", kw_only=True, validator=_check_format)
     parts: int | None = field(default=1, kw_only=True, validator=_check_parts)
     """The number of files of a batch, by default chosen by Spark. With ``size=None`` each task writes its own."""
     mode: str = field(default="append", kw_only=True, validator=_check_mode)
     """With ``size=None``: ``"append"``, or ``"overwrite"``, ``"error"`` or ``"ignore"`` if there are other data."""
     partition_by: tuple[str, ...] = field(default=(), kw_only=True, converter=_columns)
     """Columns whose values become names of folders inside that of the batch."""
-    options: Mapping[str, str] = field(factory=new_dict, kw_only=True)
+    options: Mapping[str, str] = field(factory=new_dict, kw_only=True, validator=_check_options)
     """Options of the DataFrameWriter, such as the compression."""
 
     def prepare(self, empty: DataFrame) -> None:
@@ -94,6 +114,10 @@ class Files(BatchWriter):
         for name in self.partition_by:
             if name not in empty.columns:
                 raise ValueError(f"Files(partition_by={self.partition_by}): the schema has no column {name}")
+        if len(self.partition_by) == len(empty.columns):
+            raise ValueError(
+                f"Files(partition_by={self.partition_by}): these are all columns of the schema, and files need another one"
+            )
 
     def committed(self) -> Committed:
         """Count the folders of the run, and read the manifest of the last."""

@@ -88,6 +88,23 @@ def _check_run(writer: BatchWriter, _: object, run: str) -> None:
         )
 
 
+def check_session(writer: BatchWriter, _: object, session: SparkSession) -> None:
+    """Raise for another object than a session, classic or of Spark Connect."""
+    from pyspark.sql import SparkSession
+
+    given: Any = session
+    if not isinstance(given, SparkSession) and not (is_connect(given) and type(given).__name__ == "SparkSession"):
+        raise TypeError(f"{type(writer).__name__}() takes a session of PySpark, not {type(given).__name__}")
+
+
+def _check_table(_: object, __: object, table: str) -> None:
+    given: Any = table
+    if not isinstance(given, str):
+        raise TypeError(f"Table(table={given!r}): the name of a table is a text, not {type(given).__name__}")
+    if not table.strip():
+        raise ValueError(f"Table(table={table!r}): the name of a table must not be empty")
+
+
 @frozen
 class BatchWriter(ABC):
     """A place for ``Flow.to_spark`` to write to. Its methods are called on a thread, one at a time.
@@ -99,7 +116,7 @@ class BatchWriter(ABC):
     repeatable: ClassVar[bool] = False
     """Whether a batch that may have been written in part can be written again without doubling a row."""
 
-    session: SparkSession = field(repr=False)
+    session: SparkSession = field(repr=False, validator=check_session)
     run: str = field(factory=_some_run, kw_only=True, validator=_check_run)
     local_properties: LocalProperties = field(default=NO_PROPERTIES, init=False, repr=False, eq=False)
     """The local properties of the jobs: those of the thread that makes the writer."""
@@ -166,7 +183,7 @@ class Table(BatchWriter):
 
     repeatable = True
 
-    table: str
+    table: str = field(validator=_check_table)
 
     def prepare(self, empty: DataFrame) -> None:
         """Make the table, or check that it has the columns in their order, and the partitions."""

@@ -12,7 +12,7 @@ from reactive_aio import Flow, SparkJobError
 
 pytest.importorskip("pyspark")
 
-from reactive_aio.spark.sink import Batch, Committed, Files, Frames
+from reactive_aio.spark.sink import Batch, Committed, Files, Frames, Table
 
 pytestmark = pytest.mark.spark
 
@@ -23,6 +23,53 @@ async def test_a_function_that_nobody_would_await_is_refused(spark: Any) -> None
 
     with pytest.raises(TypeError, match="fn must be an ordinary function"):
         Frames(spark, write)
+
+
+@pytest.mark.parametrize("writer", [Files, Table, Frames])
+async def test_a_writer_takes_nothing_for_a_session_that_is_none(writer: Any) -> None:
+    for other in (None, "spark", Files):
+        with pytest.raises(TypeError, match=rf"^{writer.__name__}\(\) takes a session of PySpark, not"):
+            writer(other, "a place")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"path": None},
+        {"path": b"readings"},
+        {"format": None},
+        {"options": "gzip"},
+        {"partition_by": None},
+        {"partition_by": 3},
+        {"partition_by": [3]},
+    ],
+    ids=str,
+)
+async def test_files_refuse_an_argument_of_another_type_by_its_name(spark: Any, arguments: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match=rf"^Files\({next(iter(arguments))}="):
+        Files(spark, **{"path": "readings", **arguments})
+
+
+async def test_the_name_of_a_table_is_a_text(spark: Any) -> None:
+    other: Any = None
+    with pytest.raises(TypeError, match=r"^Table\(table=None\)"):
+        Table(spark, other)
+    with pytest.raises(ValueError, match=r"^Table\(table=' '\)"):
+        Table(spark, " ")
+
+
+async def test_folders_for_a_column_that_is_named_twice_are_refused(spark: Any) -> None:
+    with pytest.raises(ValueError, match="a column is named twice"):
+        Files(spark, "readings", partition_by=["a", "a"])
+
+
+@pytest.mark.parametrize("size", [2, None])
+async def test_folders_for_all_columns_are_refused_before_the_flow_begins(
+    spark: Any, tmp_path: Path, size: int | None
+) -> None:
+    flow = Flow.error(AssertionError()) if size else Flow.from_spark(spark.range(1), as_=tuple)
+    with pytest.raises(ValueError, match="these are all columns of the schema"):
+        await flow.to_spark(Files(spark, tmp_path, partition_by=["b", "a"]), "a long, b long", size=size)
 
 
 async def test_two_writers_of_a_run_never_mix_their_rows(spark: Any, tmp_path: Path) -> None:
