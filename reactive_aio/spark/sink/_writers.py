@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 PLAIN: Final = re.compile(r"[A-Za-z0-9_.]+(-[A-Za-z0-9_.]+)*")
+NUMBER: Final = re.compile(r"[0-9.]+[Ee]")
+"""A name before ``-00000001`` that makes a number of it. Spark would read a column of such names as numbers."""
 COLUMN: Final = "batch"
 OF_A_RUN: Final = r"-(\d{8,}|all)"
 """The end of the names of batches, after that of their run."""
@@ -75,7 +77,7 @@ class Batch:
 
 
 def _some_run() -> str:
-    return secrets.token_hex(4)
+    return f"r{secrets.token_hex(4)}"  # eight digits of these alone may be a number, such as 1234567e
 
 
 def _check_run(writer: BatchWriter, _: object, run: str) -> None:
@@ -85,6 +87,10 @@ def _check_run(writer: BatchWriter, _: object, run: str) -> None:
     if not PLAIN.fullmatch(run):
         raise ValueError(
             f"{type(writer).__name__}(run={run!r}): a run name has letters and digits, and _, . or - between them"
+        )
+    if NUMBER.fullmatch(run):
+        raise ValueError(
+            f"{type(writer).__name__}(run={run!r}): Spark would read {run}-00000001 as a number. Begin the name with a letter"
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,22 @@ async def test_folders_for_all_columns_are_refused_before_the_flow_begins(
     flow = Flow.error(AssertionError()) if size else Flow.from_spark(spark.range(1), as_=tuple)
     with pytest.raises(ValueError, match="these are all columns of the schema"):
         await flow.to_spark(Files(spark, tmp_path, partition_by=["b", "a"]), "a long, b long", size=size)
+
+
+@pytest.mark.parametrize("run", ["1e", "2024E", "1.5e"])
+async def test_a_run_whose_batches_spark_would_read_as_numbers_is_refused(spark: Any, run: str) -> None:
+    with pytest.raises(ValueError, match="Begin the name with a letter"):
+        Files(spark, "readings", run=run)
+
+
+async def test_the_name_of_a_run_without_one_is_read_as_a_text(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(secrets, "token_hex", lambda size: "1234567e")
+    done = await Flow.range(3).to_spark(Files(spark, tmp_path), "id long")
+
+    rows = spark.read.parquet(str(tmp_path)).collect()
+    assert {f"{done.run}-00000000"} == {row.batch for row in rows}
 
 
 async def test_two_writers_of_a_run_never_mix_their_rows(spark: Any, tmp_path: Path) -> None:
