@@ -79,16 +79,16 @@ LIMITS: Final = """\
   also has that loop in slices of 128 with a look at the clock between them, which keeps the event loop free. The flow takes such slices too, and
   lets the loop have a turn each millisecond. Runs gave 0.94 to 1.17 times the builtins. Yet neither of the others can
   stop for want of demand, or name the operator that failed. With `reduce`, which calls a function in both, the same chain is level with the builtins.
-- **Round trips.** One element at a time is a turn of each of two regions. In one loop that is some 35 calls of Python with
-  `async for`, and some 20 where a region counts the elements, which takes 0.6 of a pair of queues.
-  Uvloop's callbacks are so cheap that only the calls count. Between threads the calls come before a wake-up and behind a sleep, where
+- **Round trips.** One element at a time is a turn of each of two regions. In one loop that is 31 calls of Python with
+  `async for`, and some 20 where a region counts the elements. If a region without stages is asked for one element, it passes on a list of one as
+  it is. To make an iterator of each took a quarter of the time. Between threads the calls come before a wake-up and behind a sleep, where
   code runs cold: 2 us of work in one loop takes 3 to 7 there. Fifty empty calls of a function take 5 us when warm. Before each
   `call_soon_threadsafe` by hand they show the same on a busy machine. On a quiet one the two wake-ups hide either, as their cost
   doubles from one hour to the next.
 - **Between threads** the two wake-ups of a round trip cost most, and their cost depends on the machine at that moment. The same
   lists by hand took from 70 to 290 ns an element on one machine within an hour. A larger prefetch wakes less often. Against culsans, at
-  prefetch 256, quiet runs gave 8.2 to 10.8 times (asyncio) and 8.3 to 11.0 (uvloop). In the latest the lists by hand, with as much under way, were 8.5
-  and 9.7 times as fast as culsans. A busy machine, where a wake-up finds a core that is awake, gave 16.6 and 18.0.
+  prefetch 256, quiet runs gave 8.0 to 10.8 times (asyncio) and 8.3 to 11.0 (uvloop). In a run that gave 8.2 and 8.3, the lists by hand, with as much
+  under way, were 8.5 and 9.7 times as fast as culsans. A busy machine, where a wake-up finds a core that is awake, gave 16.6 and 18.0.
 - **Processes.** With as much under way as by hand, lists of 256, two workers take some 1.2 of its time. With chunks of 4 ms,
   which is the default, 1.1. Both cores are busy all the time, so CPU counts: 5.3 us an element by hand, 6.1 here. The parent takes 0.3 us
   of the difference, for order, demand, and the cost of a list. The workers take the rest. At most 0.15 us of it is the region's own
@@ -133,14 +133,14 @@ LIMITS: Final = """\
   two for an element: the generator's, and the one that looks whether it has suspended. A bare loop makes one. `async for` makes six: `__anext__`, the
   pass of the region, and four that advance the generator in the name of its owner. Where each element suspends, the bare loop makes 18, and 15 of
   them are asyncio's. `async for` makes 42. Runs gave 1.90 to 2.02 times for `sum` over a ready one.
-- **Several suspended sources.** An element of eight that are merged takes 22 calls, and 14 of them are asyncio's and the generator's. The others advance the
+- **Several suspended sources.** An element of eight that are merged takes 18 calls, and 14 of them are asyncio's and the generator's. The others advance the
   generator for its owner, count demand, and keep the element until the turn ends. The region behind gets one list of all that comes in one
-  turn of the loop. Runs gave 1.49 to 1.58 times the tasks by hand, and 1.11 to 1.23 times aioitertools, which has neither demand nor a bound. A pair of a
-  zip takes 49 calls, and 29 of them are not ours.
-- **Inner flows.** A flow of an async generator has a task that owns it, a context, and its place in the order of cleanup. That is 101 calls. A task for
-  each generator by hand, 16 at a time and without demand, took 5.7 times as long as a loop without tasks. The rest is to build the flow, to
-  subscribe, and to signal the elements and the end. A tenth of the time is the garbage collector's. Runs gave 19.7 to 22 times (`flat_map`) and 19.7 to
-  26 (`concat_map`). Two versions of the library in turns were equal.
+  turn of the loop. Tasks by hand take 16 calls, and aioitertools 28. So here calls are not all that counts: each wait passes three more generators than
+  by hand, and demand is counted for the source and for the region. Runs gave 1.38 to 1.50 times the tasks by hand, and 1.05 to 1.15 times aioitertools, which
+  has neither demand nor a bound. A pair of a zip takes 47 calls, and 29 of them are not ours.
+- **Inner flows.** Generators that never wait run in the name of one task, one after another. So `concat_map` takes 75 calls for each, and `flat_map` 86. With
+  a task for each both took 101, and `concat_map` a turn of the event loop as well: 22 and 26 times the loop by hand. The rest is to build the
+  flow, to subscribe, and to signal the elements and the end. Runs give 17 to 20 times (`flat_map`) and 12.6 to 14 (`concat_map`).
 - **Groups.** A group of two elements is a flow, with an end that is awaited in a task: 232 calls. A task with a queue by hand takes 74, and has no bound
   over all groups, no failure that reaches them, and no cancel. Each group is 31 objects for the garbage collector while it is open, and it looks at
   all of 20,000 groups again and again. With 2,000 groups one takes some 50 us.

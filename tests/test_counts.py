@@ -347,9 +347,9 @@ def test_an_inner_async_generator_that_does_not_wait_costs_neither_a_region_nor_
 @pytest.mark.parametrize(
     ("flow", "calls"),
     [
-        (lambda n: _suspended(n, 8)[0].merge(*_suspended(n, 8)[1:]), 26),
-        (lambda n: _suspended(n, 1)[0].zip(_suspended(n, 1)[0]), 60),
-        (lambda n: _suspended(n, 2)[0].combine_latest(_suspended(n, 2)[0]), 36),
+        (lambda n: _suspended(n, 8)[0].merge(*_suspended(n, 8)[1:]), 21),
+        (lambda n: _suspended(n, 1)[0].zip(_suspended(n, 1)[0]), 49),
+        (lambda n: _suspended(n, 2)[0].combine_latest(_suspended(n, 2)[0]), 30),
     ],
     ids=["merge", "zip", "combine_latest"],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from attrs import define, field
 
@@ -21,7 +21,7 @@ FEW: Final = 8
 
 
 class Merged(Inner):
-    """One of the flows that are merged. What it adds to the elements of a turn takes one call."""
+    """One of the flows that are merged. It adds to the elements of a turn by one call."""
 
     __slots__ = ()
 
@@ -58,7 +58,7 @@ class Merging(Gathering):
     Invariant, whenever no method is on the stack: there is no demand, or nothing is kept, or a turn is due.
     """
 
-    kind = Merged
+    kind: ClassVar[type[Inner]] = Merged
     delay_errors: bool = False
     ready: deque[Inner] = field(init=False, factory=new_deque)  # bounded by the flows in the table
     """The flows that have elements kept here, each once. The first has its turn next."""

@@ -295,7 +295,7 @@ class AwaitedInput:
                             item = yield from following()
                             self.collected.append(
                                 item
-                            )  # loaded behind the wait: whoever takes the list leaves a new one
+                            )  # loaded behind the wait: a reader that takes the list leaves a new one
                             del item
                             more -= 1
                         yield LISTED
