@@ -31,7 +31,8 @@ class Hub(Generic[T]):
     ``idle`` says what happens to an element without a subscriber. With "wait" up to ``lag`` elements are kept for the
     first subscriber. With "drop" only the ``replay`` is kept. An element that no subscriber has had goes to
     ``hooks.on_discard`` as soon as none can get it any more. After an ``async with`` block the hub completes, or fails
-    with the exception of the block. If the block is cancelled, it fails with SharedClosedError.
+    with the exception of the block. If the block is cancelled, it fails with SharedClosedError. An ended hub that nobody refers to
+    is freed with the elements that it keeps. No hook hears of these.
     Demand: a subscriber gets no more than it requests, and emitting waits for the slowest. All subscribers together
     keep at most ``lag + replay`` elements. With ``prefetch`` that many are read ahead for each subscriber. For a
     subscriber that must not slow the others, add ``on_backpressure_latest()`` or the like after ``flow``.
