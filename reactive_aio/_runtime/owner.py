@@ -161,7 +161,7 @@ class Owner:
                     elif not pace.awaiting and source.suspended and (source.interrupted or not reader.demand):
                         source.resume()
                 elif reader.closed:
-                    if not self._leaves():
+                    if source.reading is None or not source.leave():
                         break
                 else:
                     late = reader.work_here()
@@ -171,14 +171,6 @@ class Owner:
             self._source.abandon()
             raise
         self.report(reader)
-
-    def _leaves(self) -> bool:
-        """Have the iterator end, because the reader reads no more. Return False when it has ended."""
-        source = self._source
-        if source.suspended and not (self._told or source.closing):
-            source.pace.awaiting = BARE  # its turn is over, but nobody has read on: it is cancelled where it waits
-            return True
-        return source.reading is not None and source.leave()
 
     def report(self, reader: Reader) -> None:
         """Report what the iterator has raised and its reader does not raise."""
