@@ -19,7 +19,6 @@ from types import coroutine
 from .._core.budgets import Budget
 from .._core.identity import same_context
 from .._core.tasks import begin_task
-from .._fusion import BARE
 from ..schedulers.base import Released
 from .awaited import AwaitedInput
 from .owner import Owner, Reader
@@ -91,9 +90,6 @@ class SpareOwner(Owner):
         except asyncio.CancelledError as cancelled:
             if self._reader is not None:
                 self._interrupt(self._reader, cancelled)
-        else:
-            if self._reader is not None and self._source.pace.awaiting is BARE and not self._reader.closed:
-                self._source.pace.awaiting = None  # the event loop has had its turn
         finally:
             self._fresh = False
         return self._reader

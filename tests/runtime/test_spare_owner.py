@@ -119,6 +119,35 @@ async def test_a_cancel_of_the_own_task_comes_where_that_iterator_waits_and_to_n
 
 
 @every_way
+async def test_the_first_wait_for_a_turn_lets_all_work_that_is_due(way: Way) -> None:
+    async def generator(n: int) -> AsyncGenerator[list[str]]:
+        done: list[str] = []
+
+        async def work() -> None:
+            done.append("task")
+
+        asyncio.get_running_loop().call_soon(done.append, "callback")
+        task = asyncio.create_task(work())
+        await asyncio.sleep(0)
+        yield [*done]
+        await task
+
+    assert await way(Flow.range(3), each(generator)).to_list() == [["callback", "task"]] * 3
+
+
+@every_way
+async def test_a_scope_that_is_cancelled_before_the_first_wait_for_a_turn_ends_that_wait(way: Way) -> None:
+    async def generator(n: int) -> AsyncGenerator[str]:
+        with anyio.CancelScope() as scope:
+            scope.cancel()
+            await anyio.sleep(0)
+            yield "too late"
+        yield "cancelled"
+
+    assert await way(Flow.range(3), each(generator)).to_list() == ["cancelled"] * 3
+
+
+@every_way
 async def test_a_timeout_that_is_entered_before_the_first_wait_ends_that_wait(way: Way) -> None:
     async def generator(n: int) -> AsyncGenerator[object]:
         try:
