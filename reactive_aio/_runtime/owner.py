@@ -203,7 +203,7 @@ class Owner:
             # It comes to where the iterator waits, which its consumer has just left to the owner.
             task = cast("asyncio.Task[None]", self.task)
             task.uncancel()
-            task.cancel()
+            task.cancel(*cancelled.args)
         elif not reader.closed:
             self._source.interrupt(cancelled)
 

@@ -172,6 +172,34 @@ async def test_a_scope_that_is_cancelled_before_the_first_wait_ends_that_wait(wa
     assert sorted(map(str, await way(Flow.range(3), each(generator)).to_list())) == ["0", "1", "2"] + ["True"] * 3
 
 
+@pytest.mark.parametrize("way", [WAYS[name] for name in ("flat_map", "concat_map_eager", "merge")])
+async def test_a_scope_that_another_iterator_cancels_before_the_first_step_knows_its_cancel(way: Way) -> None:
+    scopes: list[anyio.CancelScope] = []
+
+    async def generator(n: int) -> AsyncGenerator[object]:
+        with anyio.CancelScope() as scope:
+            scopes.append(scope)
+            if n == 1:
+                scopes[0].cancel()
+            await anyio.sleep(0)
+        yield scope.cancelled_caught
+
+    assert sorted(map(str, await way(Flow.range(2), each(generator)).to_list())) == ["False", "True"]
+
+
+@every_way
+async def test_a_cancel_before_the_first_step_keeps_its_message(way: Way) -> None:
+    async def generator(n: int) -> AsyncGenerator[object]:
+        current().cancel("why")
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError as cancelled:
+            current().uncancel()
+            yield cancelled.args
+
+    assert await way(Flow.range(2), each(generator)).to_list() == [("why",)] * 2
+
+
 @every_way
 async def test_a_group_of_tasks_that_is_entered_before_the_first_wait_is_awaited(way: Way) -> None:
     async def generator(n: int) -> AsyncGenerator[int]:
