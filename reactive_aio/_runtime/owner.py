@@ -24,7 +24,6 @@ from typing import Any, Protocol, TypeVar, cast
 from .._core.budgets import Budget
 from .._core.identity import run_as
 from .._core.tasks import begin_task
-from .._fusion import BARE
 from .awaited import AwaitedInput
 from .host import FlowHost
 
@@ -190,8 +189,6 @@ class Owner:
             reader.call_again()
         try:
             await self.going
-            if source.pace.awaiting is BARE and not reader.closed:
-                source.pace.awaiting = None  # the event loop has had its turn
         except asyncio.CancelledError as cancelled:
             self._interrupt(reader, cancelled)
         finally:

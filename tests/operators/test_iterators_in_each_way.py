@@ -138,6 +138,33 @@ async def test_a_timeout_of_the_iterator_around_its_yields_is_its_own(read: Read
     assert [1, 2, 3] == await read(Flow.from_async_iterable(numbers()))
 
 
+@pytest.mark.parametrize("steps", ["none", "concat_map", "flat_map", "map"])
+async def test_a_scope_that_is_cancelled_behind_an_element_ends_the_next_wait_for_a_turn(steps: str) -> None:
+    async def numbers() -> AsyncIterator[int]:
+        with anyio.CancelScope() as scope:
+            yield 1
+            scope.cancel()
+            await anyio.sleep(0)
+            yield 2
+        yield 3
+
+    async def take(item: int) -> None:
+        for _ in range(5):
+            await asyncio.sleep(0)  # by then the owner waits for demand
+        taken.append(item)
+
+    flow = Flow.from_async_iterable(numbers)
+    flows = {
+        "none": flow,
+        "concat_map": Flow.of(0).concat_map(lambda _: flow),
+        "flat_map": Flow.of(0).flat_map(lambda _: flow, prefetch=1),
+        "map": flow.map(lambda n: n),
+    }
+    taken: list[int] = []
+    await flows[steps].for_each(take)
+    assert [1, 3] == taken
+
+
 @each(AWAITED)
 @pytest.mark.parametrize("turns", range(9))
 async def test_cancelled_at_any_turn_the_end_waits_for_the_cleanup(read: Read, turns: int) -> None:
