@@ -68,7 +68,10 @@ class SpareOwner(Owner):
     def lend(self, source: AwaitedInput, reader: Reader, context: Context) -> bool:
         """Lend the task to one more iterator. Return False if it can't be lent."""
         task = self.task
-        if not self._fresh or self._reader is not None or task is None or task.cancelling():
+        if not self._fresh or self._reader is not None or task is None:
+            return False
+        # Before Python 3.13 a cancel that has been taken back still comes at the next wait.
+        if task.cancelling() or getattr(task, "_must_cancel", False):
             return False
         if not same_context(self.context, context):
             return False

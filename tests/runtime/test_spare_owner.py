@@ -119,6 +119,20 @@ async def test_a_cancel_of_the_own_task_comes_where_that_iterator_waits_and_to_n
 
 
 @every_way
+async def test_a_cancel_that_an_iterator_takes_back_comes_to_no_other(way: Way) -> None:
+    async def generator(n: int) -> AsyncGenerator[int]:
+        if n == 0:
+            current().cancel()
+            current().uncancel()
+        else:
+            await asyncio.sleep(0)
+        yield n
+
+    assert sorted(await way(Flow.range(3), each(generator)).to_list()) == [0, 1, 2]
+    assert not others()
+
+
+@every_way
 async def test_the_first_wait_for_a_turn_lets_all_work_that_is_due(way: Way) -> None:
     async def generator(n: int) -> AsyncGenerator[list[str]]:
         done: list[str] = []
