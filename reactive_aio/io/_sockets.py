@@ -25,6 +25,8 @@ from ._streams import from_stream, send_to
 
 CLOSING = 1.0
 """Seconds that TLS may take to close the connection."""
+PAUSE = 0.1
+"""Seconds after which connections are accepted again, when the system could not give one."""
 
 
 @frozen
@@ -161,6 +163,8 @@ async def serve(
     waits for them. Then every flow that they run has been cleaned up.
     Errors: OSError if the port is not available. An exception of a handler ends its connection and goes to
     ``hooks.on_error_dropped``. An error of the connection, such as a reset by the peer, ends it and is not reported.
+    When the system can't accept a connection, as without a free file descriptor, that goes to the same hook. The server
+    tries again, and its connections go on.
     (asyncio: ``start_server``.)
 
     An example is at `Peer`.
@@ -203,7 +207,7 @@ async def _serving(listener: Listener[Any], handler: Callable[[Peer], Awaitable[
         except FAILURES as error:
             drop_error(error)
 
-    serving = begin_task(listener.serve(handle))
+    serving = begin_task(_accepting(listener, handle))
     try:
         yield
     finally:
@@ -212,6 +216,17 @@ async def _serving(listener: Listener[Any], handler: Callable[[Peer], Awaitable[
             await ended(serving)
         finally:
             await listener.aclose()
+
+
+async def _accepting(listener: Listener[Any], handle: Callable[[ByteStream], Awaitable[None]]) -> None:
+    """Accept connections, for ever. The handlers do not end when accepting fails, as without a free file descriptor."""
+    async with anyio.create_task_group() as handlers:
+        while True:
+            try:
+                await listener.serve(handle, handlers)
+            except* (OSError, anyio.BrokenResourceError) as failed:  # of TCP, and of Unix sockets
+                drop_error(failed)
+            await anyio.sleep(PAUSE)
 
 
 def _hold(stream: ByteStream) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import select
 import socket
 import ssl
 import struct
 import subprocess
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -43,25 +45,31 @@ def contexts(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, 
 @asynccontextmanager
 async def connected(how: str, handler: Any, contexts: Any, folder: Path) -> AsyncGenerator[Peer]:
     """Serve in some way, and give the client's side of one connection."""
-    async with AsyncExitStack() as stack:
-        if how == "unix":
-            path = folder / "socket"
-            await stack.enter_async_context(serve_unix(handler, path))
-            yield await stack.enter_async_context(connect_unix(path))
-        elif how == "tls":
-            server = await stack.enter_async_context(serve(handler, "127.0.0.1", 0, ssl=contexts[0]))
-            yield await stack.enter_async_context(connect("127.0.0.1", server.port, ssl=contexts[1]))
-        elif how == "asyncio":
-            server = await stack.enter_async_context(serve(handler, "127.0.0.1", 0))
-            peer = Peer.of(*await asyncio.open_connection("127.0.0.1", server.port))
-            yield await stack.enter_async_context(closing(peer))
-        else:
-            server = await stack.enter_async_context(serve(handler, "127.0.0.1", 0))
-            yield await stack.enter_async_context(connect("127.0.0.1", server.port))
+    async with serving(how, handler, contexts, folder) as connecting, connecting() as peer:
+        yield peer
 
 
 @asynccontextmanager
-async def closing(peer: Peer) -> AsyncGenerator[Peer]:
+async def serving(
+    how: str, handler: Any, contexts: Any, folder: Path
+) -> AsyncGenerator[Callable[[], AbstractAsyncContextManager[Peer]]]:
+    """Serve in some way, and give a function that connects."""
+    if how == "unix":
+        path = folder / "socket"
+        async with serve_unix(handler, path):
+            yield lambda: connect_unix(path)
+    else:
+        tls = how == "tls"
+        async with serve(handler, "127.0.0.1", 0, ssl=contexts[0] if tls else None) as server:
+            if how == "asyncio":
+                yield lambda: closing(server.port)
+            else:
+                yield lambda: connect("127.0.0.1", server.port, ssl=contexts[1] if tls else None)
+
+
+@asynccontextmanager
+async def closing(port: int) -> AsyncGenerator[Peer]:
+    peer = Peer.of(*await asyncio.open_connection("127.0.0.1", port))
     try:
         yield peer
     finally:
@@ -259,6 +267,38 @@ async def test_a_handler_that_fails_ends_its_connection_only() -> None:
                     assert [] == await peer.chunks().to_list()
 
     assert ["b'a'", "b'b'"] == [str(error) for error in dropped]
+
+
+@pytest.mark.parametrize("how", ["tcp", "unix", "tls"])
+async def test_a_connection_that_can_not_be_accepted_ends_no_other(
+    how: str, contexts: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dropped: list[BaseException] = []
+    accept = socket.socket.accept
+    fails = iter([False, True, True, False])
+
+    def accepts(listening: socket.socket) -> Any:
+        ready, _, _ = select.select([listening], [], [], 0)
+        if len(ready) > 0 and next(fails):
+            raise OSError(errno.EMFILE, "no descriptor is free")
+        return accept(listening)
+
+    async def shout(peer: Peer) -> None:
+        await peer.send(peer.lines().map(bytes.upper))
+
+    async def asked(peer: Peer) -> bytes:
+        await peer.send(Flow.of(b"a\n"))
+        return await peer.chunks().first()
+
+    monkeypatch.setattr(socket.socket, "accept", accepts)
+    with hooks.using(on_error_dropped=dropped.append):
+        async with serving(how, shout, contexts, tmp_path) as connecting, connecting() as one:
+            async with asyncio.timeout(PATIENCE):
+                assert b"A" == await asked(one)
+                async with connecting() as another:
+                    assert b"A" == await asked(another)
+                    assert b"A" == await asked(one)
+    assert 2 == len(dropped)
 
 
 async def test_a_cancel_of_a_reader_loses_nothing() -> None:
