@@ -93,7 +93,7 @@ class Following:
         """Return the events of the next connection."""
         headers = {"Accept": TYPE, "Cache-Control": "no-store"}
         if self.position.last_id is not None:
-            headers["Last-Event-ID"] = self.position.last_id
+            headers["Last-Event-ID"] = HeaderText(self.position.last_id)
         return Flow.using(lambda: self.open(headers), self.read)
 
     def read(self, response: Any) -> Flow[Event]:
@@ -123,6 +123,16 @@ class Following:
         self.failures, self.position.moved = self.failures + 1, False
         await asyncio.sleep(min(self.position.retry / 1000, policy.max_delay) + policy.spread(self.delay))
         return True
+
+
+class HeaderText(str):
+    """The value of a header that is sent as UTF-8, as the standard says. httpx encodes a text as ASCII, or fails."""
+
+    __slots__ = ()
+
+    def encode(self, encoding: str = "utf-8", errors: str = "strict") -> bytes:
+        """Return the bytes, in UTF-8 whatever is asked for."""
+        return super().encode("utf-8", errors)
 
 
 def lost(error: Exception) -> bool:
