@@ -43,12 +43,14 @@ class Delivery:
     send_timeout: float | None
     """Seconds that a client may take for a chunk."""
     heartbeat: float | None = None
-    """Seconds without a chunk after which a client gets `_idle`."""
+    """Seconds without a chunk after which a client gets `idle`. It needs ``at_once``."""
     idle: bytes = b""
     """A comment, which shows that the connection is there."""
+    at_once: bool = False
+    """Whether the client gets the status before there is a chunk, to know that it is connected."""
     _begun: bool = field(init=False, default=False)
     _sending: bool = field(init=False, default=False)
-    """Whether a chunk is on its way to the client."""
+    """Whether the status, a chunk or the end is on its way to the client."""
     _sent: float = field(init=False, default=0.0)
     """The time when it, or the last one, was sent. The clock is read once for each chunk."""
 
@@ -76,6 +78,8 @@ class Delivery:
 
     async def _all(self, body: Body) -> None:
         send, clock = self._send, clock_of(asyncio.get_running_loop())
+        if self.at_once:
+            await self._begin()
         async with body as chunks:
             ready = readily(chunks)
             while True:
@@ -89,21 +93,27 @@ class Delivery:
                 if type(chunk) is not bytes:
                     chunk = as_bytes(chunk)
                 if not self._begun:
-                    await self.begin()
+                    await self._begin()
                 self._sent, self._sending = clock(), True
-                try:  # as `_tell`, without a coroutine for each chunk
+                try:  # as `_put`, without a coroutine for each chunk
                     await send({"type": "http.response.body", "body": chunk, "more_body": True})
                 except OSError as error:
                     raise ClientDisconnectedError("the client has gone") from error
                 self._sending = False
-        await self.begin()
-        await self._tell({"type": "http.response.body", "body": b"", "more_body": False})
+        await self._begin()
+        await self._put({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def begin(self) -> None:
-        """Send the status and the headers, once. It waits for the first chunk, because a body may fail before it."""
+    async def _begin(self) -> None:
+        """Send the status and the headers, once. Without ``at_once`` they wait for a chunk: a body may fail before it."""
         if not self._begun:
             self._begun = True
-            await self._tell({"type": "http.response.start", "status": self._status, "headers": self._headers})
+            await self._put({"type": "http.response.start", "status": self._status, "headers": self._headers})
+
+    async def _put(self, message: dict[str, object]) -> None:
+        """Send a message of the response. A server may take the end only when the client has read what comes before."""
+        self._sent, self._sending = asyncio.get_running_loop().time(), True
+        await self._tell(message)
+        self._sending = False
 
     # -- the client
 
@@ -131,7 +141,6 @@ class Delivery:
         self._sent = now
         try:
             async with asyncio.timeout(self.send_timeout):
-                await self.begin()
                 await self._tell({"type": "http.response.body", "body": self.idle, "more_body": True})
         except (TimeoutError, ClientDisconnectedError):
             return False

@@ -108,8 +108,7 @@ class EventStream:
         """Answer a request (an ASGI application)."""
         check_http(scope, "EventStream")
         body = self._body(scope)
-        delivery = Delivery(send, 200, self._headers, self._send_timeout, heartbeat=self._heartbeat, idle=COMMENT)
-        await delivery.begin()  # a client waits for this to know that it is connected
+        delivery = Delivery(send, 200, self._headers, self._send_timeout, self._heartbeat, COMMENT, at_once=True)
         await delivery.run(body, receive)
 
     def _body(self, scope: Scope) -> Body:

@@ -111,6 +111,20 @@ def test_a_server_may_say_by_an_error_that_the_client_has_gone(heartbeat: float 
     run_virtual(main())
 
 
+def test_for_a_client_that_has_gone_before_the_status_nothing_runs() -> None:
+    class Gone(Client):
+        async def _send(self, message: dict[str, object]) -> None:
+            raise ConnectionResetError
+
+    async def main() -> None:
+        begun: list[int] = []
+        flow = Flow.of(Event("a")).do_on_subscribe(lambda *_: begun.append(1))
+        await Gone().ask(EventStream(lambda _: flow))
+        assert [] == begun
+
+    run_virtual(main())
+
+
 # -- to go on where a client left off
 
 

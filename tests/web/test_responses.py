@@ -162,6 +162,19 @@ def test_a_client_that_does_not_read_is_waited_for_and_nothing_is_made_meanwhile
     assert 30.14 == pytest.approx(run_virtual(main()), abs=0.001)
 
 
+@pytest.mark.parametrize(("taken", "what"), [(0, "the status"), (1, "the chunk"), (2, "the end")])
+@pytest.mark.parametrize("make", [FlowResponse, lambda flow, **more: EventStream(lambda _: flow.map(Event), **more)])
+def test_whatever_a_client_does_not_take_has_a_timeout(make: Callable[..., Any], taken: int, what: str) -> None:
+    async def main() -> float:
+        client = Client(stalls_after=taken)
+        async with asyncio.timeout(100.0):
+            await client.ask(make(Flow.of("a"), send_timeout=30.0))
+        assert (taken, False) == (len(client.messages), client.complete), what
+        return asyncio.get_running_loop().time()
+
+    assert 30 == run_virtual(main())
+
+
 def test_without_a_timeout_it_is_waited_for_without_end() -> None:
     async def main() -> None:
         lines = Lines()
