@@ -41,7 +41,7 @@ def split_lines(body: Flow[bytes], *, max_line: int = 1_048_576) -> Flow[bytes]:
 
     Demand: one chunk is requested when the lines of the one before have been emitted. One chunk and the beginning of a
     line are kept.
-    Errors: TooLargeError for a line of more than ``max_line`` bytes. When the body fails, the beginning of a line is dropped.
+    Errors: TooLargeError for a line of more than ``max_line`` bytes, without its line break. When the body fails, the beginning of a line is dropped.
 
     >>> from reactive_aio import Flow
     >>> from reactive_aio.web import split_lines
@@ -226,8 +226,12 @@ class Cutting(Maker[L]):
         return self.lines(block)
 
     def last(self) -> Iterable[L]:
-        """Return the last line, if nothing ends it."""
-        return self.lines(self._rest()) if self.parts else ()
+        """Return the last line, if nothing ends it. A return at its end belongs to it, since no line feed follows."""
+        if not self.parts:
+            return ()
+        self._check(self.length)
+        rest = self._rest()
+        return self.lines(rest + b"\r" if rest.endswith(b"\r") else rest)
 
     @property
     def amid(self) -> bool:
@@ -243,10 +247,15 @@ class Cutting(Maker[L]):
 
     def _hold(self, part: bytes) -> None:
         self.length += len(part)
-        if self.length > self.max_line:
-            raise TooLargeError(f"a line has more than the {self.max_line} bytes that are allowed")
         if part:
             self.parts.append(part)
+        if self.length > self.max_line:
+            # A return may be of the line break, whose line feed comes next.
+            self._check(self.length - self.parts[-1].endswith(b"\r"))
+
+    def _check(self, length: int) -> None:
+        if length > self.max_line:
+            raise TooLargeError(f"a line has more than the {self.max_line} bytes that are allowed")
 
     def _rest(self) -> bytes:
         """Return the line that has begun, and begin another one."""

@@ -137,6 +137,11 @@ def test_the_last_line_needs_no_end() -> None:
     assert [b"a"] == split_lines(Flow.of(b"a\n")).run_sync()
 
 
+def test_a_return_that_no_line_feed_follows_belongs_to_the_line() -> None:
+    assert [b"a", b"b\r"] == split_lines(Flow.of(b"a\r\nb\r")).run_sync()
+    assert [b"\r"] == split_lines(Flow.of(b"\r")).run_sync()
+
+
 async def test_a_chunk_is_asked_for_when_the_lines_of_the_one_before_are_taken() -> None:
     asked: list[bytes] = []
     body = Flow.of(b"a\nb\nc\n", b"d\n").do_on_next(asked.append)
@@ -160,6 +165,19 @@ async def test_for_several_lines_that_are_wanted_one_chunk_is_asked_for() -> Non
 
 @pytest.mark.parametrize("chunks", [[b"123456"], [b"123", b"456"], [b"1\n123", b"456\n"]])
 def test_a_line_beyond_the_limit_is_refused_before_it_has_ended(chunks: list[bytes]) -> None:
+    with pytest.raises(TooLargeError, match="more than the 5 bytes"):
+        split_lines(Flow.from_iterable(chunks), max_line=5).run_sync()
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_the_line_break_does_not_count_however_it_is_cut(end: bytes) -> None:
+    text = b"12345" + end + b"67890" + end
+    for cut in range(len(text)):
+        assert [b"12345", b"67890"] == split_lines(Flow.of(text[:cut], text[cut:]), max_line=5).run_sync()
+
+
+@pytest.mark.parametrize("chunks", [[b"12345\r"], [b"12345\r", b"6\n"], [b"12345\r\r\n"], [b"123456\r", b"\n"]])
+def test_a_return_within_a_line_counts(chunks: list[bytes]) -> None:
     with pytest.raises(TooLargeError, match="more than the 5 bytes"):
         split_lines(Flow.from_iterable(chunks), max_line=5).run_sync()
 
