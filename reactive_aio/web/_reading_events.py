@@ -29,7 +29,8 @@ def split_events(body: Flow[bytes], *, max_event: int = 1_048_576) -> Flow[Event
     as the answer to a POST.
     Demand: one chunk is requested when the events of the one before have been emitted. One chunk and the beginning of
     an event are kept.
-    Errors: TooLargeError for a line of more than ``max_event`` bytes, and for an event that has more data.
+    Errors: TooLargeError for a line of more than ``max_event`` bytes, and for an event whose lines of data, with any
+    line after them, have more.
     (HTML: Server-sent events, "interpreting an event stream".)
 
     >>> from reactive_aio import Flow
