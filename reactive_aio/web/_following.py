@@ -93,7 +93,7 @@ class Following:
         """Return the events of the next connection."""
         headers = {"Accept": TYPE, "Cache-Control": "no-store"}
         if self.position.last_id is not None:
-            headers["Last-Event-ID"] = HeaderText(self.position.last_id)
+            headers["Last-Event-ID"] = HeaderText(self.position.last_id.strip(" \t"))  # as browsers do
         return Flow.using(lambda: self.open(headers), self.read)
 
     def read(self, response: Any) -> Flow[Event]:
