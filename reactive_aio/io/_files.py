@@ -7,6 +7,7 @@ import bz2
 import gzip
 import lzma
 import os
+import shutil
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -165,6 +166,7 @@ async def write_file(
     """Write the chunks of a flow to a file. Replace the file, or append to it with ``append``.
 
     With ``atomic`` the chunks go to a temporary file beside it, which takes its name when all of them are on the disk.
+    It has the permissions of the file that it replaces. A symbolic link is replaced itself.
     A failure or a cancel leaves the file unchanged. It can't be used with ``append``.
     Demand: up to ``max_batch`` chunks, written in one call on a thread, and at the latest ``seconds`` after the first
     of them came. No more are requested meanwhile.
@@ -186,7 +188,8 @@ async def write_file(
         )
     final = fspath(path)
     temporary = f"{final}.{os.urandom(8).hex()}.tmp" if atomic else final
-    handle = _Handle(lambda: open(temporary, "ab" if append else "xb" if atomic else "wb"), limiter)  # noqa: SIM115 - the handle closes it
+    mode: Literal["ab", "wb"] = "ab" if append else "wb"
+    handle = _Handle(lambda: _new_beside(final, temporary) if atomic else open(final, mode), limiter)  # noqa: SIM115 - the handle closes it
 
     async def write(chunks: list[bytes]) -> None:
         await handle.call(lambda: handle.file.writelines(chunks) or handle.file.flush())
@@ -201,6 +204,14 @@ async def write_file(
     finally:
         if atomic:
             await in_thread(lambda: _unlink(temporary), limiter)
+
+
+def _new_beside(final: str, temporary: str) -> IO[bytes]:
+    """Open a new file, which nobody may read who may not read the one that it will replace."""
+    file = open(temporary, "xb")  # noqa: SIM115 - the handle closes it
+    with suppress(FileNotFoundError):
+        shutil.copymode(final, temporary)
+    return file
 
 
 def _unlink(path: str) -> None:

@@ -188,6 +188,19 @@ async def test_a_file_that_is_replaced_at_once_is_the_old_one_until_then(ending:
     assert ["text"] == os.listdir(tmp_path)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
+async def test_a_file_that_is_replaced_at_once_keeps_its_permissions(tmp_path: Path) -> None:
+    path, seen = tmp_path / "secret", set[int]()
+    path.touch(mode=0o600)
+
+    def look(_: object) -> None:
+        seen.update(each.stat().st_mode & 0o777 for each in tmp_path.iterdir())
+
+    await write_file(path, Flow.of(b"a", b"b").do_on_next(look), atomic=True)
+    look(None)
+    assert {0o600} == seen
+
+
 async def test_a_writer_that_is_slow_stops_the_source(tmp_path: Path) -> None:
     """The writer has no thread: no more is made than one batch."""
     made: list[bytes] = []
