@@ -100,7 +100,7 @@ class _Program:
         async with _pipe(self.size) as (stdout, output):
             try:
                 transport, protocol = await loop.subprocess_exec(
-                    lambda: SubprocessStreamProtocol(limit=self.size, loop=loop),
+                    lambda: _Protocol(self.size, loop),
                     *self.command,
                     stdin=PIPE if self.stdin is not None else DEVNULL,
                     stdout=output,
@@ -111,7 +111,8 @@ class _Program:
                 if output != PIPE:
                     os.close(output)
             process = Process(transport, protocol, loop)
-            running = _Running(self, transport, process, stdout or cast("asyncio.StreamReader", process.stdout))
+            reader = stdout or cast("asyncio.StreamReader", process.stdout)
+            running = _Running(self, transport, process, protocol.exited, reader)
             try:
                 yield running
             finally:
@@ -144,6 +145,18 @@ async def _pipe(limit: int) -> AsyncGenerator[tuple[asyncio.StreamReader | None,
         transport.close()
 
 
+class _Protocol(SubprocessStreamProtocol):
+    """Knows when the process has ended. ``Process.wait`` may wait for its pipes, which another process can hold open."""
+
+    def __init__(self, limit: int, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(limit=limit, loop=loop)
+        self.exited = asyncio.Event()
+
+    def process_exited(self) -> None:
+        super().process_exited()
+        self.exited.set()
+
+
 class _Deaf(Exception):  # noqa: N818 - it says how the process is, and is no error
     """The process reads no more."""
 
@@ -155,6 +168,7 @@ class _Running:
     program: _Program
     transport: asyncio.SubprocessTransport
     process: Process
+    exited: asyncio.Event
     stdout: asyncio.StreamReader
     errors: bytes = field(init=False, default=b"")
     """The end of its standard error."""
@@ -175,7 +189,8 @@ class _Running:
         chunk = await self.stdout.read(self.program.size)
         if chunk:
             return [chunk]
-        code = await self.process.wait()
+        await self.exited.wait()
+        code = self.transport.get_returncode()
         await asyncio.wait([self.listening], timeout=self.program.grace)
         await self._fed()
         if self.failure is not None:
@@ -211,7 +226,7 @@ class _Running:
                 # Data that it still writes would keep it from ending.
                 while await self.stdout.read(self.program.size):
                     pass
-                await self.process.wait()
+                await self.exited.wait()
         except TimeoutError:
             self._signal(self.transport.kill)
         finally:

@@ -119,6 +119,19 @@ async def test_a_program_that_does_not_hear_is_killed_behind_the_grace() -> None
     assert ended(int(pid))
 
 
+async def test_a_process_that_a_program_leaves_behind_is_not_waited_for() -> None:
+    if not isinstance(asyncio.get_running_loop(), asyncio.BaseEventLoop):
+        pytest.skip("a program of uvloop gives its children a copy of the pipe of its output")
+    left: list[bytes] = []
+    program = from_process(["sh", "-c", "sleep 60 >/dev/null & echo $!; exec >&-; sleep 0.1; exit 3"], grace=0.1)
+    try:
+        async with asyncio.timeout(20.0):
+            with pytest.raises(ProcessError, match="ended with 3"):
+                await program.for_each(left.append)
+    finally:
+        os.kill(int(b"".join(left)), signal.SIGKILL)
+
+
 async def test_a_failure_of_what_feeds_it_ends_the_program_and_is_raised() -> None:
     async def failing() -> AsyncIterator[bytes]:
         yield b"1\n"
