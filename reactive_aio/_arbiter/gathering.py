@@ -30,7 +30,7 @@ class Gathering(Drain):
     are kept go to ``hooks.discard`` and a failure that has not been signalled to ``hooks.drop_error``.
     """
 
-    kind: ClassVar[type[Inner]] = Inner
+    _kind: ClassVar[type[Inner]] = Inner
     """The class of the inner flows."""
 
     demand: int = field(init=False, default=0)
@@ -101,7 +101,7 @@ class Gathering(Drain):
 
     def enter(self, prefetch: int | None, key: Any = None, arbiter: SubscriptionArbiter | None = None) -> Inner:
         """Enter a flow in the table before it is subscribed to."""
-        inner = self.kind(self, prefetch, key, arbiter)
+        inner = self._kind(self, prefetch, key, arbiter)
         self.several = self.several or bool(self.inners)
         self.inners[inner] = None
         return inner

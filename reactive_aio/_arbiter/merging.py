@@ -58,7 +58,7 @@ class Merging(Gathering):
     Invariant, whenever no method is on the stack: there is no demand, or nothing is kept, or a turn is due.
     """
 
-    kind: ClassVar[type[Inner]] = Merged
+    _kind: ClassVar[type[Inner]] = Merged
     delay_errors: bool = False
     ready: deque[Inner] = field(init=False, factory=new_deque)  # bounded by the flows in the table
     """The flows that have elements kept here, each once. The first has its turn next."""
