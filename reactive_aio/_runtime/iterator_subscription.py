@@ -236,12 +236,13 @@ class IteratorSubscription:
             else:
                 pace.awaiting = BARE if it is None else (it,)
                 if collected:
-                    source.collected = []
-                    self.delivered += len(collected)
+                    items = collected.copy()
+                    collected.clear()
+                    self.delivered += len(items)
                     if self.demand != UNBOUNDED:
-                        self.demand -= len(collected)
+                        self.demand -= len(items)
                     try:
-                        self._receiver.on_chunk(collected)
+                        self._receiver.on_chunk(items)
                     except FAILURES as error:
                         self.caught(error)
         return None
