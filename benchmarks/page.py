@@ -84,7 +84,7 @@ LIMITS: Final = """\
   it is. To make an iterator of each took a quarter of the time. Between threads the calls come before a wake-up and behind a sleep, where
   code runs cold: 2 us of work in one loop takes 3 to 7 there. Fifty empty calls of a function take 5 us when warm. Before each
   `call_soon_threadsafe` by hand they show the same on a busy machine. On a quiet one the two wake-ups hide either, as their cost
-  doubles from one hour to the next.
+  doubles from one hour to the next. With uvloop runs gave 1.16 to 1.22 times `call_soon_threadsafe`.
 - **Between threads** the two wake-ups of a round trip cost most, and their cost depends on the machine at that moment. The same
   lists by hand took from 70 to 290 ns an element on one machine within an hour. A larger prefetch wakes less often. Against culsans, at
   prefetch 256, quiet runs gave 8.0 to 10.8 times (asyncio) and 8.3 to 11.0 (uvloop). In a run that gave 8.2 and 8.3, the lists by hand, with as much
@@ -132,7 +132,7 @@ LIMITS: Final = """\
 - **Elements of an async iterator.** A call of a Python function takes some 60 ns here, warm, so calls are what counts. `sum` over a ready generator makes
   two for an element: the generator's, and the one that looks whether it has suspended. A bare loop makes one. `async for` makes six: `__anext__`, the
   pass of the region, and four that advance the generator in the name of its owner. Where each element suspends, the bare loop makes 18, and 15 of
-  them are asyncio's. `async for` makes 42. Runs gave 1.90 to 2.02 times for `sum` over a ready one.
+  them are asyncio's. `async for` makes 42. Runs gave 1.88 to 2.02 times for `sum` over a ready one.
 - **Several suspended sources.** An element of eight that are merged takes 18 calls, and 14 of them are asyncio's and the generator's. The others advance the
   generator for its owner, count demand, and keep the element until the turn ends. The region behind gets one list of all that comes in one
   turn of the loop. Tasks by hand take 16 calls, and aioitertools 28. So here calls are not all that counts: each wait passes three more generators than
