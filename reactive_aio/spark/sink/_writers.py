@@ -99,7 +99,7 @@ def check_session(writer: BatchWriter, _: object, session: SparkSession) -> None
     from pyspark.sql import SparkSession
 
     given: Any = session
-    if not isinstance(given, SparkSession) and not (is_connect(given) and type(given).__name__ == "SparkSession"):
+    if not isinstance(given, SparkSession) and not is_connect(given):
         raise TypeError(f"{type(writer).__name__}() takes a session of PySpark, not {type(given).__name__}")
 
 
