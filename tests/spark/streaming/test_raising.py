@@ -67,7 +67,8 @@ async def test_a_class_of_which_rows_become_objects() -> None:
             task = await Process.task(own.options)
             async with own.batches.open() as items:
                 rows = Recorder(request=9)
-                (await anext(items)).rows.map(lambda row: row.id).subscribe(rows)
+                batch = await anext(items)  # which fails if nobody holds it
+                batch.rows.map(lambda row: row.id).subscribe(rows)
                 await task.begun()
                 task.ready(5)
                 assert 5 == await task.granted()
