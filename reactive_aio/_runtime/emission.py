@@ -158,7 +158,7 @@ class Emission(Turns):
         run = self.run
         items = run.current
         if items is None:
-            # A list of one is one by one. An iterator would cost a list for each element.
+            # A list of one that has arrived is passed on as it is, since that is one by one. From an iterator it would have to be made.
             whole = run.empty and (not self.each or (self._refills and self._demand == 1))
             if whole and (chunk := self._input.whole_chunk(self._demand)) is not None:
                 self._deliver(chunk)

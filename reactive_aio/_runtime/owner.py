@@ -58,7 +58,10 @@ class Reader(Protocol):
         ...
 
     def read_on(self) -> Awaitable[BaseException | None]:
-        """Await the iterator's wait, and read on, as long as it suspends. Return the failure of a wait, if one fails."""
+        """Await the iterator's wait, and read on, as long as it suspends. Return the failure of a wait, if one fails.
+
+        Each reader catches that failure where it waits: a coroutine between, for all of them, takes a step for each element.
+        """
         ...
 
     def break_off(self) -> None:

@@ -38,7 +38,7 @@ class SpareOwner(Owner):
         self._hold: Released | None = hold
         """Keeps the subscription from ending before the task has."""
         self._fresh = source.loop.get_task_factory() is None
-        """Whether the task has not taken its first step. A factory may have an idea of its own of the first step, so that waits for it."""
+        """Whether the task has not taken its first step. A task factory may take that step at once, so with one an iterator waits for it."""
         steps = self._steps(None if self._fresh else reader)
         if self._fresh:
             steps.send(None)  # to where it waits for its first step, and can be cancelled

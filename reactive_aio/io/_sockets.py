@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from os import PathLike
 from ssl import SSLContext
-from typing import Any
+from typing import Any, cast
 
 import anyio
 from anyio.abc import ByteStream, Listener, SocketAttribute
@@ -225,8 +225,18 @@ async def _accepting(listener: Listener[Any], handle: Callable[[ByteStream], Awa
             try:
                 await listener.serve(handle, handlers)
             except* (OSError, anyio.BrokenResourceError) as failed:  # of TCP, and of Unix sockets
-                drop_error(failed)
+                for error in _each(failed):
+                    drop_error(error)
             await anyio.sleep(PAUSE)
+
+
+def _each(error: BaseException) -> Iterator[BaseException]:
+    """Yield the errors of a group, which a task group of the listener has put around them."""
+    if isinstance(error, BaseExceptionGroup):
+        for one in cast("BaseExceptionGroup[BaseException]", error).exceptions:
+            yield from _each(one)
+    else:
+        yield error
 
 
 def _hold(stream: ByteStream) -> None:

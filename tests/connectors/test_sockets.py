@@ -299,6 +299,7 @@ async def test_a_connection_that_can_not_be_accepted_ends_no_other(
                     assert b"A" == await asked(another)
                     assert b"A" == await asked(one)
     assert 2 == len(dropped)
+    assert all(isinstance(error, (OSError, anyio.BrokenResourceError)) for error in dropped)
 
 
 async def test_a_cancel_of_a_reader_loses_nothing() -> None:
