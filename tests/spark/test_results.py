@@ -15,7 +15,7 @@ from reactive_aio import DriverUnreachableError, Flow, SparkJobError, TaskCancel
 from reactive_aio._plan import TasksSnapshot
 from tests.spark.jobs import active_jobs
 from tests.spark.tally import Tally
-from tests.spark.waiting import LIMIT, only_task, until
+from tests.spark.waiting import LIMIT, nothing_runs, until
 from tests.subscribers import Recorder
 
 pytest.importorskip("pyspark")
@@ -32,7 +32,7 @@ def nothing_left(sc: Any) -> Iterator[None]:
 
 async def idle() -> None:
     """Wait until the flow has cleaned up."""
-    await until(only_task)
+    await until(nothing_runs)
 
 
 # -- elements

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from typing import Final
 
@@ -20,3 +21,8 @@ async def until(condition: Callable[[], object]) -> None:
 def only_task() -> bool:
     """Return whether the test is all that runs on the loop."""
     return asyncio.all_tasks() == {asyncio.current_task()}
+
+
+def nothing_runs() -> bool:
+    """Return whether neither another task runs on the loop nor a thread of the library: a subscriber waits for no thread to end."""
+    return only_task() and not [thread for thread in threading.enumerate() if "reactive_aio" in thread.name]

@@ -17,7 +17,7 @@ from reactive_aio import Flow, UnsupportedOnSparkError, schedulers
 from tests.spark.jobs import active_jobs
 from tests.spark.stuck import Stuck
 from tests.spark.tally import Tally
-from tests.spark.waiting import LIMIT, only_task, until
+from tests.spark.waiting import LIMIT, nothing_runs, until
 from tests.subscribers import Recorder
 
 pytestmark = pytest.mark.spark
@@ -82,7 +82,7 @@ async def test_no_more_is_under_way_than_the_prefetch(spark: Any, tally: Tally) 
 
     assert tally.count <= 3 + 8
     recorder.cancel()
-    await until(only_task)
+    await until(nothing_runs)
     assert tally.count <= 3 + 8
 
 
@@ -106,7 +106,7 @@ async def test_a_failure_keeps_type_message_and_traceback(spark: Any) -> None:
     assert "on element #5" in operator
     assert trace.startswith("traceback in task ")
     assert "return 1 / (5 - n)" in trace
-    await until(only_task)
+    await until(nothing_runs)
 
 
 @pytest.mark.usefixtures("nothing_left")
