@@ -90,21 +90,23 @@ async def test_the_cancel_of_a_sources_task_ends_the_flow_unless_it_is_named(met
 @pytest.mark.parametrize("method", RECOVERING)
 async def test_the_end_of_the_block_of_a_shared_flow_ends_the_flow_unless_it_is_named(method: str) -> None:
     begun: list[int] = []
+    waiting = asyncio.Event()
     down = asyncio.Event()
 
     async def source() -> str:
         begun.append(1)
         if len(begun) == 1:
+            waiting.set()
             await down.wait()
         return "up"
 
     async def read(**errors: Any) -> list[Any]:
         begun.clear()
+        waiting.clear()
         shared = Flow.from_awaitable(source).share()
         async with shared:
             reading = asyncio.create_task(RECOVERING[method](shared, **errors).to_list())
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
+            await waiting.wait()
         return await reading
 
     with pytest.raises(SharedClosedError):
