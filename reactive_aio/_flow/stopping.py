@@ -56,6 +56,8 @@ async def run_until(
     """Await an end of a flow. Stop the flow when the condition is met, and cancel it ``grace`` seconds later."""
     stop, limit = Stop(), asyncio.timeout(None)
     watch = Watch(condition, stop, limit, grace)
+    if isinstance(condition, asyncio.Event) and condition.is_set():
+        stop.request()  # before the flow begins: its first turn may come before that of the watch
     try:
         async with limit:
             watching = begin_task(watch.run())

@@ -49,6 +49,7 @@ async def test_an_element_emitted_in_the_cleanup_is_discarded(how: str) -> None:
     assert lost[-1] == "footer"
 
 
+@pytest.mark.usefixtures("still")
 async def test_what_other_tasks_emit_after_the_producer_has_returned_is_discarded() -> None:
     tasks: list[asyncio.Task[None]] = []
     lost: list[object] = []

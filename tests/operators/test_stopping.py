@@ -7,12 +7,14 @@ import gc
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import nullcontext
+from contextvars import copy_context
 from typing import Any
 
 import pytest
 from attrs import define, field
 
 from reactive_aio import Backoff, Emitter, Flow, hooks, schedulers
+from reactive_aio._core.budgets import Budget, Later
 from reactive_aio.testing import run_virtual
 from tests.grid.points import HERE
 from tests.grid.test_blocking import numbers_of
@@ -500,6 +502,19 @@ def test_no_attempt_begins_after_a_stop() -> None:
 
     run_virtual(main())
     assert len(attempts) == 1
+
+
+async def test_a_flow_whose_stop_is_set_already_emits_nothing_even_if_a_turn_is_due() -> None:
+    async def same(n: int) -> int:
+        return n
+
+    stop, seen = asyncio.Event(), list[int]()
+    stop.set()
+    Budget.of(asyncio.get_running_loop()).add(Later(lambda _: None, copy_context()))
+
+    await Flow.of(1, 2, 3).map_async(same).for_each(seen.append, stop=stop)
+
+    assert seen == []
 
 
 @pytest.mark.parametrize("given_up", [lambda flow: flow.retry_if(lambda *_: False), lambda flow: flow.retry(0)])

@@ -46,6 +46,7 @@ def each(generator: Callable[[int], AsyncGenerator[Any]]) -> Callable[[int], Flo
 
 
 @every_way
+@pytest.mark.usefixtures("still")
 async def test_iterators_that_do_not_wait_take_fewer_tasks_than_there_are_iterators(way: Way) -> None:
     seen: list[asyncio.Task[Any]] = []
 

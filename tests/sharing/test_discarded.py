@@ -12,6 +12,8 @@ from reactive_aio.testing import run_virtual
 from tests.sharing.driven import Hot, reads
 from tests.subscribers import idle
 
+pytestmark = pytest.mark.usefixtures("still")
+
 
 @pytest.fixture
 def lost() -> Iterator[list[object]]:
