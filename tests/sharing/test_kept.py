@@ -119,15 +119,9 @@ def test_no_timer_is_left_when_the_block_of_a_flow_that_has_ended_is_left() -> N
     run_virtual(main())
 
 
-def test_no_timer_is_set_for_the_age_of_a_replay_that_keeps_nothing() -> None:
-    async def zero(emit: Callable[[int], Awaitable[None]]) -> None:
-        await emit(0)
-
-    async def main() -> None:
-        async with no_leaks():
-            assert [0] == await Flow.create(zero).share(replay_for=1000.0, restart="never").to_list()
-
-    run_virtual(main())
+def test_an_age_without_a_replay_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"share\(replay_for=5\) keeps nothing without replay="):
+        Flow.range(3).share(replay_for=5)
 
 
 @pytest.fixture

@@ -52,8 +52,8 @@ class Sharing(Fluent[T_co]):
         logged after five seconds.
         Errors: a failure of this flow goes to all subscribers, after the elements. With ``linger`` a run stays open
         without subscribers for that many seconds, and requests nothing in them. This needs a block that holds the flow
-        open, else a subscriber is refused with RuntimeError. Numbers below 1, a ``replay`` below 0 and seconds that are
-        not above 0 are refused with ValueError when the flow is built.
+        open, else a subscriber is refused with RuntimeError. Numbers below 1, a ``replay`` below 0, seconds that are
+        not above 0, and ``replay_for`` without ``replay`` are refused with ValueError when the flow is built.
         Cancel: a subscriber that leaves does not disturb the others. An element that no subscriber has had goes to
         ``hooks.on_discard`` as soon as none can get it any more.
         Spark: one job for all. The operators that follow run after the boundary.
@@ -78,6 +78,10 @@ class Sharing(Fluent[T_co]):
         check_count("share", "start", start, 1)
         if replay_for is not None:
             check_seconds("share", "replay_for", replay_for, above=True)
+            if not replay:
+                raise ValueError(
+                    f"share(replay_for={replay_for!r}) keeps nothing without replay=, the most elements that are replayed. Set it too"
+                )
         if linger is not None:
             check_seconds("share", "linger", linger, above=True)
         if evict_after is not None:

@@ -282,7 +282,7 @@ class Run(Broadcast):
             here.hand_out()
             return
         post(deliveries)
-        if self.sharing.replay_for is not None and self.log.replay:
+        if self.sharing.replay_for is not None:
             self._keep_by_age(self.sharing.replay_for)
 
     def _given_at_once(self, items: list[Any]) -> Delivery | None:
