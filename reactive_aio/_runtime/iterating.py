@@ -309,7 +309,7 @@ class Steps(Held):
             self._waiter.set_result(self.driver.budget.lend())
 
 
-@define(eq=False)
+@define(eq=False, repr=False)
 class Iteration:
     """The iterator of one subscription. It is cancelled when no reference to it is left."""
 

@@ -162,16 +162,24 @@ async def test_an_endless_retry_of_a_failure_can_be_cancelled() -> None:
         await waiting
 
 
-async def test_an_error_that_fails_again_and_again_gathers_neither_notes_nor_traceback() -> None:
-    frames: list[int] = []
+FAILING: dict[str, Callable[[OSError], Flow[int]]] = {
+    "one flow": Flow.error,
+    "a flow for each attempt": lambda down: Flow.defer(lambda: Flow.error(down)),
+    "an inner flow": lambda down: Flow.of(1).concat_map(lambda _: Flow.error(down)),
+}
+
+
+@pytest.mark.parametrize("failing", FAILING.values(), ids=FAILING)
+async def test_an_error_that_fails_again_and_again_gathers_neither_notes_nor_traceback(
+    failing: Callable[[OSError], Flow[int]],
+) -> None:
+    found: list[tuple[int, list[str]]] = []
     for retries in (0, 10):
         with pytest.raises(OSError, match="down") as failed:
-            await Flow.error(OSError("down")).retry(retries).to_list()
-        frames.append(len(failed.traceback))
+            await failing(OSError("down")).retry(retries).to_list()
+        found.append((len(failed.traceback), [note for note in failed.value.__notes__ if "given up" not in note]))
 
-        assert 1 == len([note for note in failed.value.__notes__ if "given up" not in note])
-
-    assert frames[0] == frames[1]
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize(

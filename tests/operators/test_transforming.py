@@ -287,3 +287,7 @@ def test_arguments_are_shown_as_they_were_given() -> None:
 def test_an_operator_that_forgets_to_return_its_flow_is_refused() -> None:
     with pytest.raises(TypeError, match=r"through\(<lambda>\): the operator returned None. Return the new flow"):
         Flow.range(3).through(lambda flow: None)
+
+
+async def test_a_batch_may_be_larger_than_python_can_count() -> None:
+    assert [[0, 1, 2]] == await Flow.range(3).map_batches(lambda batch: [batch], size=1 << 63).to_list()

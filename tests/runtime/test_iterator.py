@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reactive_aio import Flow, hooks, schedulers
+from reactive_aio import Flow, Hub, hooks, schedulers
 from reactive_aio._core import budgets
 from tests.subscribers import ByHand, idle
 
@@ -442,3 +442,10 @@ async def test_an_end_is_known_again_by_the_types_of_its_arguments() -> None:
 
     assert [int, float] == [type(await flow.sum(start)) for start in (0, 0.0)]
     assert ["-0.0", "0.0"] == [repr(await Flow[float].empty().sum(start)) for start in (-0.0, 0.0)]
+
+
+@pytest.mark.parametrize("flow", [Flow.range(3), Flow.range(3).share(), Hub[int](idle="drop").flow], ids=str)
+async def test_the_repr_of_an_iterator_tells_nothing_of_what_it_is_made_of(flow: Flow[int]) -> None:
+    items = aiter(flow)
+    assert len(repr(items)) < 100
+    await items.aclose()

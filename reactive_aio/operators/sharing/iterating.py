@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 HERE = "the subscriber's loop"
 
 
-@define(eq=False)
+@define(eq=False, repr=False)
 class Iterating(Steps):
     """The iterator of one subscription. It leaves when no reference to it is left."""
 

@@ -188,7 +188,7 @@ class Place:
         soon(self.loop, handle, value)
 
 
-@define(eq=False)
+@define(eq=False, repr=False)
 class Steps:
     """The elements of one subscription, each taken from the log when it is awaited, or read ahead. One task awaits them."""
 

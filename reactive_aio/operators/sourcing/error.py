@@ -15,7 +15,15 @@ T = TypeVar("T")
 
 
 def _traceback_of(source: Error[Any]) -> TracebackType | None:
-    return source.error.__traceback__ if isinstance(source.error, BaseException) else None
+    """Return the traceback that an exception had before a flow of this kind raised it, perhaps in an attempt before this one."""
+    if not isinstance(source.error, BaseException):
+        return None
+    found = entry = source.error.__traceback__
+    while entry is not None:
+        if entry.tb_frame.f_code is Error.iterate.__code__:
+            found = entry.tb_next
+        entry = entry.tb_next
+    return found
 
 
 @frozen

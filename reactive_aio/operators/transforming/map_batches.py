@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import islice
+from sys import maxsize
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -55,7 +56,7 @@ class MapBatches(Stage[T, R]):
 
     def transform(self) -> Transform[T, R]:
         """Return an empty batch."""
-        return Batching[R](Call(self.fn, self.kind), size=self.size)
+        return Batching[R](Call(self.fn, self.kind), size=min(self.size, maxsize))  # of which `islice` takes no more
 
 
 @define
