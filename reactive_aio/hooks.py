@@ -122,8 +122,9 @@ def discard(items: Iterable[object]) -> None:
 
 def also_failed(first: BaseException, second: BaseException) -> None:
     """Note on a failure that there is another one, which is not raised, and report that one to the hook."""
-    add_note(first, also(second))
-    drop_error(second)
+    if second is not first:
+        add_note(first, also(second))
+        drop_error(second)
 
 
 def also(error: BaseException) -> str:

@@ -150,6 +150,9 @@ class Gathering(Drain):
         if self.over:
             drop_error(error)
         else:
+            for each in self.inners:
+                if each.error is error:  # that of one flow, which two of these read
+                    each.take_error()
             self.cancel()
             self.inlet.on_error(error)
 

@@ -27,6 +27,9 @@ AnyTransform = Transform[Any, Any]
 BASE: Final[type[AnyTransform]] = Transform
 NO_STRETCHES: Final[Iterator[tuple[int, Iterator[Any]]]] = iter(())
 
+MOST_FRAMES: Final = 1_000
+"""The frames of a traceback that are looked at. One exception that is raised again and again has those of all times, the latest first."""
+
 
 def _reads_all(transform: AnyTransform) -> bool:
     """Return whether a transform has nothing but `apply`, which reads its input to the end unless the transform is done."""
@@ -40,6 +43,15 @@ def _last_suspended(made: Sequence[Any], count: int) -> int:
         if made[at].gi_frame is not None:
             return at
     return -1
+
+
+def _frames(traceback: TracebackType | None) -> Iterator[tuple[FrameType, int]]:
+    """Yield the frames of a traceback and their lines, the outermost first."""
+    for _ in range(MOST_FRAMES):
+        if traceback is None:
+            return
+        yield traceback.tb_frame, traceback.tb_lineno
+        traceback = traceback.tb_next
 
 
 def _unread(self: AnyTransform, items: Iterator[Any], stage: object) -> Iterator[Any]:
@@ -349,15 +361,13 @@ class RegionRun(Passes):
     def _failed_place(self, traceback: TracebackType | None) -> int | None:
         """Return which stage the innermost frame of this region belongs to; None for the source."""
         found = None
-        while traceback is not None:
-            frame = traceback.tb_frame
+        for frame, line in _frames(traceback):
             # The locals of a frame are a dict that is made when they are looked at.
             known = frame.f_code.co_varnames
             if "self" in known and (at := self._applied(frame.f_locals.get("self"))) is not None:
                 found = at
             elif "pace" in known and frame.f_locals.get("pace") is self.pace:
-                found = self._place(frame, traceback.tb_lineno)
-            traceback = traceback.tb_next
+                found = self._place(frame, line)
         return found
 
     def _applied(self, transform: object) -> int | None:
@@ -387,8 +397,10 @@ class RegionRun(Passes):
 
     def _index(self, traceback: TracebackType | None) -> int | None:
         """Return the place of the current element in the input of the region, where it is known."""
-        while traceback is not None:
-            names = traceback.tb_frame.f_locals
+        for frame, _ in _frames(traceback):
+            if "pace" not in frame.f_code.co_varnames:
+                continue
+            names = frame.f_locals
             if (
                 names.get("pace") is self.pace and "stride" in names and "self" not in names
             ):  # it is a generated function
@@ -396,5 +408,4 @@ class RegionRun(Passes):
                     index: int | None = names.get("pace_index")
                     return index if index is None else index - names.get("awaits", 0)
                 return self.total - length_hint(names["items"]) - 1
-            traceback = traceback.tb_next
         return None

@@ -107,8 +107,9 @@ class RegionHost:
         self.driver.context.copy().run(self.driver.host.cleanup_failed, error)
 
     def dropped(self, error: BaseException) -> None:
-        """Report to the hook a failure that is not raised."""
-        self.driver.host.dropped(error)
+        """Report to the hook a failure that is not raised, unless it has come to the region by another way."""
+        if not self.driver.host.has_heard(error):
+            self.driver.host.dropped(error)
 
     def subscribe(
         self,

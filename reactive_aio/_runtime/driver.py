@@ -162,8 +162,10 @@ class RegionDriver(Emission):
     def take_end(self, error: BaseException | None) -> None:
         """Take the end of upstream, to be seen to in the turn that this is part of."""
         if not self.closed:
+            if error is not None:
+                self.host.hear(error)
             self.upstream.end(error)
-        elif error is not None:
+        elif error is not None and not self._is_known(error):
             drop_error(error)
 
     @property
@@ -381,6 +383,11 @@ class RegionDriver(Emission):
             del failures
             self._done()
 
+    def _is_known(self, error: BaseException) -> bool:
+        """Return whether a failure has come to the flow that reads this one by another way, and so is reported there."""
+        outer = self.host.outer
+        return outer is not None and outer.has_heard(error)
+
     def _late_failure(self) -> list[BaseException]:
         """Take the failure, if there is one, after elements that will not be taken any more."""
         error, self._input.error = self._input.error, None
@@ -392,7 +399,7 @@ class RegionDriver(Emission):
         self.receiver = self._open_source = self._straight = None
         self._demand = 0
         for late in self._late_failure() if self._input.error is not None else ():
-            if not (self.cancelled and isinstance(late, PLACE_ENDED)):
+            if not (self._is_known(late) or (self.cancelled and isinstance(late, PLACE_ENDED))):
                 self.host.dropped(late)
         if self.host.reader is self:
             self.host.reader = None

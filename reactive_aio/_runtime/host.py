@@ -13,10 +13,10 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from attrs import define
+from attrs import define, field
 
 from .._core.budgets import Budget
-from .._core.guard import as_failure
+from .._core.guard import as_failure, brief
 from ..hooks import also, drop_error
 from .lifetime import Lifetime
 
@@ -35,6 +35,21 @@ class FlowHost:
     """Whether a region of the flow has failed."""
     reader: RegionDriver | None = None
     """The region of the flow that reads other flows, by a combinator, as long as it is at work."""
+    _failure: tuple[int, str] | None = field(init=False, default=None)
+    """The failure that has come to a region, by its identity and its text. It is not held, since its traceback may lead back to here."""
+
+    def hear(self, error: BaseException) -> None:
+        """Note a failure that has come to a region, which signals it or reports it. So who gets it by another way need do neither."""
+        self._failure = id(error), brief(error)
+
+    def has_heard(self, error: BaseException) -> bool:
+        """Return whether this very failure has come to this flow, or to one that reads it."""
+        host: FlowHost | None = self
+        while host is not None:
+            if host._failure is not None and host._failure == (id(error), brief(error)):
+                return True
+            host = host.outer
+        return False
 
     def cleanup_failed(self, error: BaseException) -> None:
         """Pass on the error of a cleanup after the end of the flow, from any thread, in the subscriber's context."""

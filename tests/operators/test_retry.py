@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import traceback
 import weakref
 from collections.abc import AsyncIterator, Callable
 
 import pytest
 
 from reactive_aio import UNBOUNDED, Backoff, Flow, SourceConsumedError, hooks
+from reactive_aio._fusion.run import MOST_FRAMES, _frames
 from reactive_aio.testing import run_virtual
 from tests.arbiter.sessions import Sessions
 from tests.subscribers import Recorder, idle
@@ -220,3 +222,17 @@ async def test_a_failure_is_not_kept_behind_the_next_attempt() -> None:
         assert 1 == await anext(items)
         gc.collect()
         assert gone[0]() is None
+
+
+async def test_no_failure_is_looked_for_in_the_frames_of_all_attempts() -> None:
+    constant = OSError("down")
+
+    def fail() -> int:
+        raise constant
+
+    with pytest.raises(OSError, match="down"):
+        await Flow.from_callable(fail).retry(MOST_FRAMES).to_list()
+
+    assert len(list(traceback.walk_tb(constant.__traceback__))) > MOST_FRAMES
+    assert len(list(_frames(constant.__traceback__))) == MOST_FRAMES
+    assert [note for note in constant.__notes__ if note.startswith("in from_callable(")]
