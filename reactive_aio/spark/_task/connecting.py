@@ -44,17 +44,33 @@ def listen(context: SparkContext) -> tuple[socket.socket, str]:
     known: Any = context
     conf = known._conf  # getConf() copies all settings one by one, each by some calls into the JVM
     local = str(context.master).startswith("local")
-    host = conf.get(HOST, "") or ("127.0.0.1" if local else conf.get("spark.driver.host", "127.0.0.1"))
-    bound = "127.0.0.1" if local and host == "127.0.0.1" else conf.get("spark.driver.bindAddress", "")
+    host = bare(conf.get(HOST, "") or ("127.0.0.1" if local else conf.get("spark.driver.host", "127.0.0.1")))
+    bound = "127.0.0.1" if local and host == "127.0.0.1" else bare(conf.get("spark.driver.bindAddress", ""))
     for port in _ports(conf.get(PORTS, "") or "0"):
         try:
-            return socket.create_server((bound, port), backlog=128), host
+            return listen_on(bound, host, port), host
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
-                raise
+                raise OSError(
+                    f"the event loop can't listen for tasks on {bound or 'any address of this machine'} ({error}). Set "
+                    "spark.driver.bindAddress to an address of this machine. Or read without a connection, with wire='results'"
+                ) from error
     raise OSError(
         f"no port of {PORTS}={conf.get(PORTS)} is free. Each running flow needs one, so add ports to the range"
     )
+
+
+def listen_on(bound: str, host: str, port: int) -> socket.socket:
+    """Listen at an address of this machine, any if it is empty, for those who connect to ``host``."""
+    six = ":" in (bound or host)
+    family = socket.AF_INET6 if six else socket.AF_INET
+    both = six and bound in {"", "::"} and socket.has_dualstack_ipv6()
+    return socket.create_server((bound, port), family=family, backlog=128, dualstack_ipv6=both)
+
+
+def bare(host: str) -> str:
+    """Return an address as sockets take it. Spark puts one of IPv6 in brackets."""
+    return host[1:-1] if host.startswith("[") and host.endswith("]") else host
 
 
 @define

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NoReturn
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from attrs import define, field
 from pyspark.errors import PySparkException
@@ -12,8 +13,9 @@ from pyspark.errors import PySparkException
 from ..._core.guard import FAILURES, as_failure, as_of_a_generator
 from ..._core.notes import add_note
 from ...errors import SparkJobError
+from .._frame.task import unpacked
 from .._job.asking import STOPPED, answers, check_running, is_stopped
-from .._job.calls import Calls, jobs_of
+from .._job.calls import Calls, is_connect, jobs_of
 from .._job.told import told
 from .._task.zones import zone_of
 from ._columns import Columns
@@ -21,7 +23,11 @@ from ._schema import Schema, check_schema, struct_of
 from ._writers import Batch, BatchWriter, Committed
 
 if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
     from ..._flow.flow import Flow
+
+RECORDS: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 
 async def to_spark(
@@ -126,8 +132,7 @@ class Sink:
         table = self._columns.table(items, batch.before)
         for left in range(self.max_retries, -1, -1):
             try:
-                frame = self.writer.session.createDataFrame(table, self._columns.struct)
-                self.writer.write(frame, batch)
+                self.writer.write(frame_of(self.writer.session, table, self._columns.struct), batch)
             except FAILURES as error:
                 # A write whose answer was lost may have been done all the same.
                 if self.writer.repeatable and self._is_there(batch):
@@ -142,6 +147,20 @@ class Sink:
             return self.writer.committed() == Committed(batch.run, batch.id + 1, batch.before + batch.rows)
         except FAILURES:
             return False  # the failure of the write says more
+
+
+def frame_of(session: Any, table: Any, struct: StructType) -> Any:
+    """Return the frame of a table of Arrow.
+
+    PySpark cuts a table into batches of `RECORDS`. It fails if that is 0, which stands for no limit. So the batches then travel packed.
+    """
+    if is_connect(session) or int(session.conf.get(RECORDS)) > 0:
+        return session.createDataFrame(table, struct)
+    arrow: Any = import_module("pyarrow")
+    sink = arrow.BufferOutputStream()
+    with arrow.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return session.createDataFrame([(sink.getvalue().to_pybytes(),)], "batch binary").mapInArrow(unpacked, struct)
 
 
 def raise_told(writer: BatchWriter, error: BaseException, what: str) -> NoReturn:

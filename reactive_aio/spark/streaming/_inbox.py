@@ -23,6 +23,7 @@ from ..._remote.frames import FAILED, STOP, Frame
 from ..._remote.handshake import Guard
 from ...errors import SparkJobError
 from .._job.asking import asking
+from .._task.connecting import bare
 from .._task.rows import check_kind, reading
 from ._arrival import Arrival, Writing, WrittenBatch
 from ._block import Block
@@ -105,7 +106,7 @@ def inbox(
     check_kind(as_, "inbox")
 
     async def opened() -> Inbox[Any]:
-        own: Inbox[Any] = Inbox(as_, prefetch, host, port, patience)
+        own: Inbox[Any] = Inbox(as_, prefetch, bare(host), port, patience)
         await own.open()
         return own
 

@@ -14,14 +14,15 @@ from attrs import define, field
 from ..._core.containers import new_dict, new_set
 from ..._remote.handshake import Guard
 from .._delivery.entrance import MANNERS, MOST_STRANGERS
-from .._task.connecting import prepare
+from .._task.connecting import listen_on, prepare
 
 LOOPBACK: Final = "127.0.0.1"
+LOOPBACKS: Final = (LOOPBACK, "::1")
 
 
 def listen_at(host: str, port: int) -> socket.socket:
     """Listen on a port, 0 for any, for processes that reach this one at ``host``. On loopback no other machine can."""
-    return socket.create_server((LOOPBACK if host == LOOPBACK else "", port), backlog=128)
+    return listen_on(host if host in LOOPBACKS else "", host, port)
 
 
 @define(eq=False)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +46,24 @@ def nothing_left() -> bool:
 
 
 # -- the written batches, and the reports
+
+
+@pytest.mark.parametrize("records", ["0", "-1", "2"])
+async def test_batches_are_written_whatever_the_limit_of_records_of_the_session(
+    spark: Any, tmp_path: Path, records: str
+) -> None:
+    setting = "spark.sql.execution.arrow.maxRecordsPerBatch"
+    row = (1, "a", datetime(2024, 7, 1, 12), date(2024, 7, 1), Decimal("1.50"), [1, None], {"a": 1.5}, b"\x00")
+    schema = "id int, name string, at timestamp, day date, price decimal(9,2), many array<int>, named map<string,double>, raw binary"
+    before = spark.conf.get(setting)
+    spark.conf.set(setting, records)
+    try:
+        await Flow.of(row, (None,) * len(row)).repeat(2).to_spark(Files(spark, tmp_path), schema, size=3)
+    finally:
+        spark.conf.set(setting, before)
+
+    written = spark.read.parquet(str(tmp_path)).drop("batch").collect()
+    assert sorted([row, (None,) * len(row)] * 2, key=str) == sorted([tuple(each)[: len(row)] for each in written], key=str)
 
 
 async def test_files_hold_the_elements_and_their_batches(spark: Any, tmp_path: Path) -> None:
