@@ -60,7 +60,7 @@ class Sourcing(Computed[T_co]):
         Errors: any exception of the function or the iterable. TypeError if the function does not return an iterable.
         SourceConsumedError for the second subscription to an iterator. An ``async def``, and an argument that is neither
         an iterable nor a function, are refused with TypeError when the flow is built.
-        Cancel: a generator is closed.
+        Cancel: an iterator that has ``close()`` is closed, such as a generator or a file; at its end too.
         (Reactor, RxJava: ``fromIterable``.)
 
         >>> from reactive_aio import Flow

@@ -56,7 +56,7 @@ class MapBatches(Stage[T, R]):
 
     def transform(self) -> Transform[T, R]:
         """Return an empty batch."""
-        return Batching[R](Call(self.fn, self.kind), size=min(self.size, maxsize))  # of which `islice` takes no more
+        return Batching[R](Call(self.fn, self.kind), size=min(self.size, maxsize))  # `islice` takes no more
 
 
 @define
