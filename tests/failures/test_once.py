@@ -20,7 +20,9 @@ READ: dict[str, Read] = {
     "zip": lambda flow: flow.multicast(lambda shared: shared.zip(shared.skip(1))),
     "combine_latest": lambda flow: flow.multicast(lambda shared: shared.combine_latest(shared.skip(1))),
     "shared": lambda flow: merged(flow.share(start=4)),
-    "a slow end": lambda flow: flow.group_by(lambda n: n).flat_map(lambda group: group).map_async(slowly, max_concurrency=1),
+    "a slow end": lambda flow: (
+        flow.group_by(lambda n: n).flat_map(lambda group: group).map_async(slowly, max_concurrency=1)
+    ),
 }
 
 

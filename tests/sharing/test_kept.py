@@ -6,7 +6,7 @@ import asyncio
 import gc
 import time
 import weakref
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 import pytest
 

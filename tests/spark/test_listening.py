@@ -58,5 +58,7 @@ def test_an_inbox_on_loopback_is_on_loopback_by_either_version() -> None:
 
 
 def test_an_address_of_another_machine_is_refused_with_the_setting_to_change() -> None:
-    with pytest.raises(OSError, match=r"can't listen for tasks on 192\.0\.2\.1 .* spark\.driver\.bindAddress .* wire='results'"):
+    with pytest.raises(
+        OSError, match=r"can't listen for tasks on 192\.0\.2\.1 .* spark\.driver\.bindAddress .* wire='results'"
+    ):
         listen(of_cluster(**{"spark.driver.bindAddress": "192.0.2.1"}))

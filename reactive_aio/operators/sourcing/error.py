@@ -18,9 +18,10 @@ def _traceback_of(source: Error[Any]) -> TracebackType | None:
     """Return the traceback that an exception had before a flow of this kind raised it, perhaps in an attempt before this one."""
     if not isinstance(source.error, BaseException):
         return None
+    raises = type(source).iterate.__code__
     found = entry = source.error.__traceback__
     while entry is not None:
-        if entry.tb_frame.f_code is Error.iterate.__code__:
+        if entry.tb_frame.f_code is raises:
             found = entry.tb_next
         entry = entry.tb_next
     return found

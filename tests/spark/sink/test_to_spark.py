@@ -63,7 +63,9 @@ async def test_batches_are_written_whatever_the_limit_of_records_of_the_session(
         spark.conf.set(setting, before)
 
     written = spark.read.parquet(str(tmp_path)).drop("batch").collect()
-    assert sorted([row, (None,) * len(row)] * 2, key=str) == sorted([tuple(each)[: len(row)] for each in written], key=str)
+    assert sorted([row, (None,) * len(row)] * 2, key=str) == sorted(
+        [tuple(each)[: len(row)] for each in written], key=str
+    )
 
 
 async def test_files_hold_the_elements_and_their_batches(spark: Any, tmp_path: Path) -> None:
