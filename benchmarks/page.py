@@ -145,10 +145,10 @@ LIMITS: Final = """\
   over all groups, no failure that reaches them, and no cancel. Each group is 31 objects for the garbage collector while it is open, and it looks at
   all of 20,000 groups again and again. With 2,000 groups one takes some 50 us.
 - **One element for several readers.** For a queue the loop makes a callback for each task that it wakes. Here one callback makes the steps of all
-  eight readers, and those that wait again request their next element together, under one lock. Runs gave 0.75 to 0.78 times the queues, and 0.98 to
-  1.01 with uvloop. Uvloop's callbacks are so cheap that only the calls count. With a `prefetch` all of this is done for a list.
+  eight readers, and those that wait again request their next element together, under one lock. Runs gave 0.75 to 0.81 times the queues, and 0.98 to
+  1.07 with uvloop. Uvloop's callbacks are so cheap that only the calls count. With a `prefetch` all of this is done for a list.
 - **Offers from a thread, one by one.** The thread runs cold, behind a switch. A call of a function takes several times as long then. To take a
-  lock that the loop has released takes 0.3 us, so the loop takes it. Quiet runs gave 1.19 to 1.30 times, and a busy machine 1.42.
+  lock that the loop has released takes 0.3 us, so the loop takes it. Quiet runs gave 1.19 to 1.30 times, and a busy machine 1.31 to 1.88.
 - **Thousands of subscribers.** The time of subscribing is taken off. Streams of 1,024 elements are too short for that: they gave 8 to 49 ns, from
   run to run. Those of 4,096 give 19 to 27.
 - **Bodies of chunks of 64 KiB, from run to run.** Each chunk is a copy of 64 KiB into the socket, after which the processor's caches are cold. Starlette
