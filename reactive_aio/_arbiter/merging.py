@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 from attrs import define, field
 
-from .._core.containers import new_deque, new_list
+from .._core.containers import new_deque, new_dict, new_list
 from ..hooks import discard
 from ..spec import UNBOUNDED
 from .gathering import Gathering
@@ -64,8 +64,8 @@ class Merging(Gathering):
     """The flows that have elements kept here, each once. The first has its turn next."""
     together: list[Any] = field(init=False, factory=new_list)  # bounded by the prefetch of the flows
     """Elements that have arrived in this turn of the event loop, and are passed on at its end."""
-    _errors: list[BaseException] = field(init=False, factory=new_list)  # bounded by the flows that have failed
-    """The failures that wait for the end."""
+    _errors: dict[int, BaseException] = field(init=False, factory=new_dict)  # bounded by the flows that have failed
+    """The failures that wait for the end, by their identity: several flows may read one that has failed."""
 
     def cancel(self) -> None:
         """Cancel all, and report what waits for the end."""
@@ -74,8 +74,8 @@ class Merging(Gathering):
         together, self.together = self.together, []
         if together:
             discard(together)
-        errors, self._errors = self._errors, []
-        for error in errors:
+        errors, self._errors = self._errors, {}
+        for error in errors.values():
             self.inlet.dropped(error)
 
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
@@ -119,7 +119,7 @@ class Merging(Gathering):
     def on_spent(self, inner: Inner) -> None:
         """Fail, or note the failure for the end. Complete after the last flow."""
         if self.delay_errors and inner.error is not None:
-            self._errors.append(inner.error)
+            self._errors[id(inner.error)] = inner.error
             inner.take_error()
         super().on_spent(inner)
         if not self.inners and not self.over:
@@ -133,7 +133,7 @@ class Merging(Gathering):
         super().fail(error)
 
     def _finish(self) -> None:
-        errors, self._errors = self._errors, []
+        errors, self._errors = [*self._errors.values()], {}
         if not errors:
             self.complete()
         elif len(errors) == 1:

@@ -17,6 +17,7 @@ READ: dict[str, Read] = {
     "groups, one after another": lambda flow: flow.group_by(lambda n: n).concat_map_eager(lambda group: group),
     "windows": lambda flow: flow.window(2).flat_map(lambda window: window.map(str)),
     "merge": lambda flow: flow.multicast(lambda shared: shared.merge(shared, shared.map(str))),
+    "merge that delays failures": lambda flow: flow.multicast(lambda shared: shared.merge(shared, delay_errors=True)),
     "zip": lambda flow: flow.multicast(lambda shared: shared.zip(shared.skip(1))),
     "combine_latest": lambda flow: flow.multicast(lambda shared: shared.combine_latest(shared.skip(1))),
     "shared": lambda flow: merged(flow.share(start=4)),
