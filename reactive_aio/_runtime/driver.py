@@ -384,9 +384,9 @@ class RegionDriver(Emission):
             self._done()
 
     def _is_known(self, error: BaseException) -> bool:
-        """Return whether a failure has come to the flow that reads this one by another way, and so is reported there."""
+        """Return whether a failure has come to the flow that reads this one by another way, and so is looked after there."""
         outer = self.host.outer
-        return outer is not None and outer.has_heard(error)
+        return outer is not None and outer.knows(error)
 
     def _late_failure(self) -> list[BaseException]:
         """Take the failure, if there is one, after elements that will not be taken any more."""

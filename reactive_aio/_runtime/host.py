@@ -39,15 +39,15 @@ class FlowHost:
     """The failure that has come to a region, by its identity and its text. It is not held, since its traceback may lead back to here."""
 
     def hear(self, error: BaseException) -> None:
-        """Note a failure that has come to a region, which signals it or reports it. So who gets it by another way need do neither."""
+        """Note a failure that has come to a region, which is to signal it."""
         self._failure = id(error), brief(error)
 
-    def has_heard(self, error: BaseException) -> bool:
-        """Return whether this very failure has come to this flow, or to one that reads it."""
+    def knows(self, error: BaseException) -> bool:
+        """Return whether a failure has come to this flow, or to one that reads it, by another way. If so, the awaited end looks after it."""
         host: FlowHost | None = self
         while host is not None:
             if host._failure is not None and host._failure == (id(error), brief(error)):
-                return True
+                return self.lifetime.doubt(error)
             host = host.outer
         return False
 

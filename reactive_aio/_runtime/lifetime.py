@@ -65,6 +65,8 @@ class Lifetime:
     """The errors of the cleanup. There are at most as many as things to clean up after the end of the flow."""
     _notes: tuple[str, ...] = field(init=False, default=())
     """Notes for the failure of the flow: the latest, as retries may go on for ever."""
+    _doubted: tuple[BaseException, ...] = field(init=False, default=())
+    """Failures that have come to the end by another way as well, perhaps. It will be known when the end is."""
 
     def part(self) -> Lifetime:
         """Return the lifetime of a region. Its place is kept until nothing is held there, because it takes turns."""
@@ -126,6 +128,19 @@ class Lifetime:
         with whole._lock:
             whole._notes = (*whole._notes, text)[-NOTED:]
 
+    def doubt(self, error: BaseException) -> bool:
+        """Keep a failure that the awaited end may raise, since it has come to the flow by another way too. If it does not, report it then.
+
+        Return False if no end is awaited, or too many are kept: then it is to be reported now.
+        """
+        whole = self._whole or self
+        with whole._lock:
+            known = any(each is error for each in whole._doubted)
+            if whole._awaited and not known and len(whole._doubted) < NOTED:
+                whole._doubted += (error,)
+                known = True
+        return known
+
     def outcome(self, error: BaseException | None) -> BaseException | None:
         """Return what the awaited end raises: the failure of the flow, else the first of the cleanup.
 
@@ -134,7 +149,11 @@ class Lifetime:
         with self._lock:
             failures, self._failures = self._failures, ()
             notes, self._notes = self._notes, ()
+            doubted, self._doubted = self._doubted, ()
         try:
+            for each in doubted:
+                if each is not error:
+                    drop_error(each)
             for failure in failures:
                 if error is None:
                     error = failure
@@ -145,14 +164,15 @@ class Lifetime:
                     add_note(error, note)
             return error
         finally:
-            del error, failures  # a traceback leads back to here
+            del error, failures, doubted  # a traceback leads back to here
 
     def unawaited(self) -> None:
         """Pass the failures of the cleanup to the hook, later ones too: nobody awaits the end any more."""
         with self._lock:
             self._awaited = False
             failures, self._failures = self._failures, ()
-        for failure in failures:
+            doubted, self._doubted = self._doubted, ()
+        for failure in (*doubted, *failures):
             drop_error(failure)
 
     async def ended(self) -> None:
