@@ -399,7 +399,7 @@ class RegionDriver(Emission):
         self.receiver = self._open_source = self._straight = None
         self._demand = 0
         for late in self._late_failure() if self._input.error is not None else ():
-            if not (self._is_known(late) or (self.cancelled and isinstance(late, PLACE_ENDED))):
+            if not ((self.cancelled and isinstance(late, PLACE_ENDED)) or self._is_known(late)):
                 self.host.dropped(late)
         if self.host.reader is self:
             self.host.reader = None

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, field
 
 from .._core.budgets import Budget
-from .._core.guard import as_failure, brief
+from .._core.guard import as_failure
 from ..hooks import also, drop_error
 from .lifetime import Lifetime
 
@@ -35,18 +35,21 @@ class FlowHost:
     """Whether a region of the flow has failed."""
     reader: RegionDriver | None = None
     """The region of the flow that reads other flows, by a combinator, as long as it is at work."""
-    _failure: tuple[int, str] | None = field(init=False, default=None)
-    """The failure that has come to a region, by its identity and its text. It is not held, since its traceback may lead back to here."""
+    _failure: int | None = field(init=False, default=None)
+    """The identity of the failure that has come to a region. It is not held, since its traceback may lead back to here."""
 
     def hear(self, error: BaseException) -> None:
         """Note a failure that has come to a region, which is to signal it."""
-        self._failure = id(error), brief(error)
+        self._failure = id(error)
 
     def knows(self, error: BaseException) -> bool:
-        """Return whether a failure has come to this flow, or to one that reads it, by another way. If so, the awaited end looks after it."""
+        """Return whether a failure has come to this flow, or to one that reads it, by another way. If so, the awaited end looks after it.
+
+        The identity may be that of an exception before it, which has been freed. Then the end raises another one, and reports this one.
+        """
         host: FlowHost | None = self
         while host is not None:
-            if host._failure is not None and host._failure == (id(error), brief(error)):
+            if host._failure == id(error):
                 return self.lifetime.doubt(error)
             host = host.outer
         return False

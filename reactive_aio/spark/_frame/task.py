@@ -211,15 +211,20 @@ def columns_of(task: FrameTask, reading: Reading, columns: Columns, batches: Ite
 
 def batches_of(task: FrameTask, columns: Columns, items: Iterable[Any]) -> Iterator[tuple[bytes]]:
     """Run over a partition of an RDD, and yield rows of one column. Each holds a batch."""
+    weighed = Weighed(iter(()))
+    for batch in _batches(task, columns, task.of_items(items, weighed), weighed):
+        yield packed(batch)
+
+
+def packed(batch: Any) -> tuple[bytes]:
+    """Return a row that holds a batch or a table of Arrow, for `unpacked`."""
     import pyarrow as pa
 
     arrow: Any = pa  # whose stubs know streams by halves
-    weighed = Weighed(iter(()))
-    for batch in _batches(task, columns, task.of_items(items, weighed), weighed):
-        sink = arrow.BufferOutputStream()
-        with arrow.ipc.new_stream(sink, batch.schema) as stream:
-            stream.write_batch(batch)
-        yield (sink.getvalue().to_pybytes(),)
+    sink = arrow.BufferOutputStream()
+    with arrow.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write(batch)
+    return (sink.getvalue().to_pybytes(),)
 
 
 def unpacked(batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:

@@ -53,7 +53,8 @@ def listen(context: SparkContext) -> tuple[socket.socket, str]:
             if error.errno != errno.EADDRINUSE:
                 raise OSError(
                     f"the event loop can't listen for tasks on {bound or 'any address of this machine'} ({error}). Set "
-                    "spark.driver.bindAddress to an address of this machine. Or read without a connection, with wire='results'"
+                    f"spark.driver.bindAddress to an address of this machine, and {PORTS} to ports that it may use. Or read "
+                    "without a connection, with wire='results'"
                 ) from error
     raise OSError(
         f"no port of {PORTS}={conf.get(PORTS)} is free. Each running flow needs one, so add ports to the range"

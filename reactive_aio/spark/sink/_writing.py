@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from attrs import define, field
@@ -13,7 +12,7 @@ from pyspark.errors import PySparkException
 from ..._core.guard import FAILURES, as_failure, as_of_a_generator
 from ..._core.notes import add_note
 from ...errors import SparkJobError
-from .._frame.task import unpacked
+from .._frame.task import packed, unpacked
 from .._job.asking import STOPPED, answers, check_running, is_stopped
 from .._job.calls import Calls, is_connect, jobs_of
 from .._job.told import told
@@ -156,11 +155,7 @@ def frame_of(session: Any, table: Any, struct: StructType) -> Any:
     """
     if is_connect(session) or int(session.conf.get(RECORDS)) > 0:
         return session.createDataFrame(table, struct)
-    arrow: Any = import_module("pyarrow")
-    sink = arrow.BufferOutputStream()
-    with arrow.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
-    return session.createDataFrame([(sink.getvalue().to_pybytes(),)], "batch binary").mapInArrow(unpacked, struct)
+    return session.createDataFrame([packed(table)], "batch binary").mapInArrow(unpacked, struct)
 
 
 def raise_told(writer: BatchWriter, error: BaseException, what: str) -> NoReturn:
