@@ -15,6 +15,7 @@ subscription. State that must survive from one stretch to the next lives on the 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable, Iterator
 from functools import lru_cache, partial
 from types import AsyncGeneratorType, GeneratorType
@@ -164,6 +165,18 @@ It is no hook, bound to a context: a value that slips through once is in a log f
 """
 
 
+class Room(threading.local):
+    """The characters that labels within a label may still have, as those of a flow's arguments within the flow's own."""
+
+    left: int | None = None
+    """None outside of a label."""
+
+
+ROOM: Final = Room()
+NAME: Final = len("Flow.of(")
+"""Characters that a flow has before its arguments, or more. So labels are nested a few deep before the room is used up."""
+
+
 def label(value: object, most: int = 34) -> str:
     """Show an argument or element briefly: a function by its name, an object by its type, a long value by its beginning.
 
@@ -176,11 +189,21 @@ def label(value: object, most: int = 34) -> str:
     >>> label(len), label(partial(int, base=2)), label(object()), label([1, 2]), label("x" * 100)
     ('len', 'partial(int)', 'object', '[1, 2]', "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...")
     """
+    left = ROOM.left
+    if left is not None and left <= 0:
+        return "..."
+    # The flows within a flow may be a tree with more branches than anybody could wait for.
+    ROOM.left = (most if left is None else left) - NAME
     try:
-        return _shown(value, most)
+        text = _shown(value, most)
     except FAILURES:
         # A failure may be what is being described, and another one must not hide it.
-        return type(value).__name__
+        text = type(value).__name__
+    finally:
+        ROOM.left = left
+    if left is not None:
+        ROOM.left = left - len(text)
+    return text
 
 
 def _shown(value: object, most: int) -> str:

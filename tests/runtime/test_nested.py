@@ -16,9 +16,9 @@ import pytest
 from reactive_aio import Flow, hooks
 from tests.subscribers import idle
 
-LEVELS = 320
-FRAMES = 300
-"""Frames that the flow may take, fewer than it has levels."""
+LEVELS = 450
+FRAMES = 400
+"""Frames that the flow may take, fewer than it has levels. It takes 290, so there are some for a finalizer too."""
 
 Nest = Callable[[Flow[int]], Flow[int]]
 End = Callable[[Flow[int]], Awaitable[object]]

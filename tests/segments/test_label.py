@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import partial
+from traceback import walk_stack
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -159,3 +162,47 @@ def test_a_range_is_shown_by_its_arguments() -> None:
 def test_boundaries_are_shown_with_their_scheduler() -> None:
     assert str(SubscribeOn(current())) == "subscribe_on(current())"
     assert str(PublishOn(current(), 4)) == "publish_on(current(), prefetch=4)"
+
+
+@pytest.mark.parametrize("nest", [Flow.merge, Flow.zip], ids=["merge", "zip"])
+def test_a_flow_that_holds_others_by_the_million_is_shown_at_once(
+    nest: Callable[[Flow[int], Flow[int]], Flow[Any]],
+) -> None:
+    flow = Flow.of(1)
+    for _ in range(30):
+        flow = nest(flow, flow)
+    name = nest.__name__
+    start = f"Flow.{name}(" * 5
+    assert repr(flow) == f"Flow.{name}({start[:31]}..., {start[:31]}...)"
+
+
+def test_flows_in_a_flow_are_shown_as_far_as_there_is_room_for_them() -> None:
+    short = Flow.zip(Flow.of(1), Flow.of(2))
+    assert label(short) == "Flow.zip(Flow.of(1), Flow.of(2))"
+    assert label(Flow.zip(short, short)) == "Flow.zip(Flow.zip(Flow.of(1), F..."
+    assert label(Flow.from_async_iterable(short)) == "Flow.from_async_iterable(Flow.z..."
+
+
+def test_a_failing_repr_takes_no_room_from_later_labels() -> None:
+    class Failing:
+        def __repr__(self) -> str:
+            raise OSError
+
+    assert [label(Flow.of(Failing())) for _ in range(3)] == ["Flow.of(Failing)"] * 3
+
+
+def test_a_flow_nested_to_the_limit_of_recursion_is_shown_by_few_frames() -> None:
+    flow = Flow.of(1)
+    for _ in range(2_000):
+        flow = Flow.from_async_iterable(flow)
+    deepest = 0
+
+    def measured(frame: FrameType, *_: object) -> None:
+        nonlocal deepest
+        deepest = max(deepest, sum(1 for _ in walk_stack(frame)))
+
+    before = sum(1 for _ in walk_stack(None))
+    sys.setprofile(measured)
+    repr(flow)
+    sys.setprofile(None)
+    assert deepest - before < 100
