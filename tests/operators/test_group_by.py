@@ -359,6 +359,30 @@ async def test_a_failure_that_comes_behind_the_cancel_is_heard_by_who_reads_a_gr
     assert (([], failure) if somebody else ([failure], None)) == (hand.dropped, heard)
 
 
+@pytest.mark.parametrize("leaving", ["all leave", "one reads on", "the groups are read on"])
+async def test_a_failure_behind_kept_elements_is_reported_once_where_all_leave_before_they_get_it(leaving: str) -> None:
+    hand, failure = ByHand(), OSError("behind the elements")
+    await idle()
+    await hand.give(1, 2)
+    odd, even = [await hand.read(at, demand=1) for at in (0, 1)]
+    await hand.give(3, 4)
+    if leaving != "the groups are read on":
+        hand.subscriber.cancel()
+    hand.source.last.error(failure)
+    await idle()
+    odd.cancel()
+    await idle()
+    assert [] == hand.dropped  # there is another one who may still get it
+
+    if leaving == "one reads on":
+        even.request(1)
+    else:
+        even.cancel()
+    await idle()
+    heard = [value for kind, value in (*even.signals, *hand.subscriber.signals) if kind == "error"]
+    assert (([failure], []) if leaving == "all leave" else ([], [failure])) == (hand.dropped, heard)
+
+
 async def test_what_nobody_has_asked_for_goes_to_the_discard_hook_on_cancel() -> None:
     hand = ByHand(demand=0)
     await idle()

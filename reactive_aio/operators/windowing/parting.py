@@ -9,6 +9,7 @@ from typing import Final
 from attrs import define, field
 
 from ..._arbiter import Audience, Gathering, Inner
+from ..._core.containers import new_list
 from ...errors import SourceCancelledError
 from .substream import Substream
 
@@ -21,6 +22,20 @@ class Ended:
     """Whether a parting, and with it all of its substreams, has ended. It outlives the parting, and holds nothing of it."""
 
     ended: bool = False
+    waiting: list[int] = field(init=False, factory=new_list)
+    """An entry for each listener that may still get the failure, until one has got it. Substreams are read on any thread."""
+
+    def got(self) -> None:
+        """Note that a listener has got the failure. It need not be reported any more."""
+        self.waiting.clear()
+
+    def unheard(self, leaving: int = 1) -> bool:
+        """Note that listeners leave before they get the failure. Return whether the last is one of them, and none has got it."""
+        try:
+            left = [self.waiting.pop() for _ in range(leaving)]
+        except IndexError:
+            return False
+        return left[-1] == 0
 
 
 @define(eq=False)
@@ -76,22 +91,24 @@ class Parting(Gathering):
         """End all listeners: the substreams, after their kept elements, and then the region if it still listens."""
         self.cut()
         told = [each for each in self.audience.members if isinstance(each, Substream)]
-        unheard = [] if any(each.reading is not None for each in told) else told
+        if error is not None:
+            self.ending.waiting += range(1 + len(told))
         self.audience.end(error)
         self.ending.ended = True  # at last, as in `Substream.end`
         if error is None:
             self.complete()
         else:
-            self.soon(partial(self._fail_too, error, unheard), TURNS if told else 0)
+            self.soon(partial(self._fail_too, error, told), TURNS if told else 0)
 
     def end(self, error: BaseException | None) -> None:
         """Nothing: the region gets the end after the substreams."""
 
-    def _fail_too(self, error: BaseException, unheard: list[Substream]) -> None:
-        """Fail, unless a reader has got the failure by a substream, and has left. If none has, call the hook."""
+    def _fail_too(self, error: BaseException, told: list[Substream]) -> None:
+        """Fail, unless a reader has got the failure by a substream, and has left. Then those who have not come never will."""
         if not self.over:
+            self.ending.got()
             self.fail(error)
-        elif unheard and not any(each.opened for each in unheard):
+        elif self.ending.unheard(1 + sum(not each.opened for each in told)):
             self.inlet.dropped(error)
 
     def soon(self, call: Callable[[], None], turns: int = TURNS) -> None:

@@ -24,7 +24,7 @@ from ...schedulers.loop import LoopScheduler
 from ...spec import Subscription, add_demand, subtract_demand
 
 if TYPE_CHECKING:
-    from .parting import Parting
+    from .parting import Ended, Parting
 
 
 @define(eq=False)
@@ -45,6 +45,8 @@ class Substream(Pushed[Any]):
     """Made when it is needed: an empty deque takes 760 bytes, and there may be many substreams."""
     ended: bool = field(init=False, default=False)
     error: BaseException | None = field(init=False, default=None)
+    ending: Ended | None = field(init=False, default=None)
+    """Who else gets the failure."""
     _traceback: TracebackType | None = field(init=False, default=None)
     """The first one of the failure. Each reader that raises the failure adds to it."""
     opened: bool = field(init=False, default=False)
@@ -95,8 +97,9 @@ class Substream(Pushed[Any]):
 
     def end(self, error: BaseException | None) -> None:
         """End it, after the kept elements."""
-        reading = self.reading
+        reading, owner = self.reading, self.owner
         self.error, self.owner = error, None
+        self.ending = None if error is None or owner is None else owner.ending
         self._traceback = None if error is None else error.__traceback__
         self.ended = True  # at last: from here on another thread may begin to read it
         if reading is not None:
@@ -152,12 +155,14 @@ class Reading(Drain):
     def cancel(self) -> None:
         """Leave. Kept and later elements go to the hook."""
         if not self.over:
-            self._close()
+            error = self._close()
             substream, kept = self.substream, len(self.substream.kept)
             owner, substream.owner = substream.owner, None
             substream.drop()
             if owner is not None:
                 owner.on_left(substream, kept)
+            if error is not None and substream.ending is not None and substream.ending.unheard():
+                self.inlet.dropped(error)
 
     def step(self) -> bool:
         """Pass on the kept elements, as far as there is demand, and then the end."""
@@ -191,8 +196,10 @@ class Reading(Drain):
         error = self._close()
         if error is None:
             self.inlet.on_complete()
-        else:
-            self.inlet.on_error(error)
+            return
+        if self.substream.ending is not None:
+            self.substream.ending.got()
+        self.inlet.on_error(error)
 
     def _close(self) -> BaseException | None:
         """End, and return the failure."""

@@ -27,6 +27,8 @@ SCHEMA: Final = StructType(
     [StructField("part", IntegerType()), *(StructField(name, BinaryType()) for name in ("key", "place", "item"))]
 )
 """The columns of rows that are shuffled."""
+BY_DEFAULT: Final = 200
+"""Partitions of a shuffle, as Spark has them by default."""
 FINER: Final = 8
 """Parts for each partition, where Spark decides how many there are and puts several parts into one."""
 
@@ -48,6 +50,11 @@ class ShuffleTask(FrameTask):
         return InputFailed(pack(error, self.here) if packed is None else packed)
 
 
+def parts_for(partitions: str) -> int:
+    """Return the number of parts for the session's number of partitions. That may be a word: on some platforms ``auto``."""
+    return FINER * (int(partitions) if partitions.isdecimal() else BY_DEFAULT)
+
+
 def shuffled(before: FromSpark, by: Placed[Shuffling]) -> tuple[Any, MainClasses]:
     """Return the frame of the shuffled rows: each partition sorted by key, and by order within a key.
 
@@ -58,7 +65,7 @@ def shuffled(before: FromSpark, by: Placed[Shuffling]) -> tuple[Any, MainClasses
     """
     session = session_of(before)
     operator = by.operator
-    parts = operator.partitions or FINER * int(session.conf.get("spark.sql.shuffle.partitions"))
+    parts = operator.partitions or parts_for(session.conf.get("spark.sql.shuffle.partitions"))
     sources = [source.ready() for source in before.flows]  # a side of a join may have a shuffle of its own
     classes = of_user(main_classes, [evolve(source, stages=(*source.stages, by)) for source in sources])
     columns = Columns(SCHEMA, None, UTC)

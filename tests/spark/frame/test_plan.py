@@ -13,6 +13,8 @@ from reactive_aio import Flow
 
 pytest.importorskip("pyspark")
 
+from reactive_aio.spark._frame.shuffling import parts_for
+
 pytestmark = pytest.mark.spark
 
 PAGE = Path(__file__).parents[3] / "docs" / "concepts" / "spark.md"
@@ -108,3 +110,10 @@ def test_the_example_of_the_page_runs(spark: Any, tmp_path: Path) -> None:
     numbered = re.compile(r"#\d+")
     assert numbered.sub("", shown.splitlines()[0]) == numbered.sub("", plan.splitlines()[0])
     assert "ReadSchema: struct<sensor:string,value:double>" in plan
+
+
+@pytest.mark.parametrize(("partitions", "parts"), [("200", 1600), ("3", 24), ("auto", 1600)])
+def test_a_shuffle_has_parts_for_the_partitions_of_the_session_and_of_one_that_chooses_them(
+    partitions: str, parts: int
+) -> None:
+    assert parts == parts_for(partitions)
