@@ -86,7 +86,12 @@ class Peer:
 
     async def send_eof(self) -> None:
         """End the sending side, and go on reading. TLS has no such end: there it raises NotImplementedError."""
-        await self.stream.send_eof()
+        try:
+            await self.stream.send_eof()
+        except RuntimeError as error:
+            if "the handler is closed" not in str(error):
+                raise
+            # The peer has gone. Only uvloop says so here; who reads or sends hears of it on each loop.
 
 
 @define(eq=False)
@@ -103,7 +108,12 @@ class _AsyncioStream(ByteStream):
         return chunk
 
     async def send(self, item: bytes) -> None:
-        self.writer.write(item)
+        try:
+            self.writer.write(item)
+        except RuntimeError as error:
+            if not self.writer.is_closing():
+                raise
+            raise anyio.BrokenResourceError from error  # uvloop has closed it, as the peer has gone
         await self.writer.drain()
 
     async def send_eof(self) -> None:

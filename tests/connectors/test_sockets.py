@@ -207,6 +207,25 @@ async def test_a_reset_fails_the_flow(how: str, contexts: Any, tmp_path: Path) -
             await peer.chunks().to_list()
 
 
+@pytest.mark.parametrize("how", ["tcp", "asyncio"])
+async def test_what_is_sent_to_a_peer_that_has_reset_fails_and_its_end_does_not(
+    how: str, contexts: Any, tmp_path: Path
+) -> None:
+    async def reset(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+        writer.transport.abort()
+
+    async with await asyncio.start_server(reset, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with closing(port) if how == "asyncio" else connect("127.0.0.1", port) as peer:
+            with pytest.raises((anyio.BrokenResourceError, OSError)):
+                await peer.chunks().to_list()
+            for _ in range(3):
+                with pytest.raises((anyio.BrokenResourceError, OSError)):
+                    await peer.send(Flow.of(b"a"))
+                await peer.send_eof()
+
+
 async def test_a_peer_that_takes_too_long_is_given_up() -> None:
     never = asyncio.Event()
 
