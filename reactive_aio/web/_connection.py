@@ -112,6 +112,14 @@ class Reading:
             self.more.set()
 
 
+LEAVING: Final = 8
+"""Turns of the loop for readers to leave.
+
+When a connection ends, who is cancelled for that reason leaves its streams before these fail. Else the failures, which
+nobody would get, were reported. Those that are left to the garbage collector end after the failure, in as many turns.
+"""
+
+
 @define(eq=False, repr=False)
 class Connection:
     """The streams of one connection, in both directions.
@@ -135,6 +143,8 @@ class Connection:
     _last_id: int = field(init=False, default=0)
     """The number of the other side's last subscription."""
     _closed: bool = field(init=False, default=False)
+    _left: asyncio.Event = field(init=False, factory=asyncio.Event)
+    """Set after the end, when the readers have had their turns."""
     _over: asyncio.Event = field(init=False, factory=asyncio.Event)
 
     async def _put(self, message: Message) -> None:
@@ -341,20 +351,30 @@ class Connection:
         It does not wait for the cleanup, so that streams may call it too. The cleanup has ended when the block of
         `connect`, or the call of the StreamSocket, ends.
         """
+        if not self._closed:
+            self._fail_reading(2 * LEAVING)
         self._closed = True
-        self._other_said.set()
         self._over.set()
-        for reading in self._reading.values():
-            reading.end(DisconnectedError("the connection has ended in the middle of the stream"))
         for serving in self._serving.values():
             serving.stop()
             if serving.cleaned:
                 serving.task.cancel()
 
+    def _fail_reading(self, turns: int) -> None:
+        """Fail all streams that are read from the other side, half way through some turns."""
+        if turns == LEAVING:
+            self._other_said.set()
+            for reading in self._reading.values():
+                reading.end(DisconnectedError("the connection has ended in the middle of the stream"))
+        if turns:
+            asyncio.get_running_loop().call_soon(self._fail_reading, turns - 1)
+        else:
+            self._left.set()
+
     async def settle(self, *others: asyncio.Task[Any]) -> None:
         """Close, and wait for the cleanup and for other tasks. The maker of the connection calls it."""
         self.close()
-        await settled(*others, *(serving.task for serving in self._serving.values()))
+        await settled(begin_task(self._left.wait()), *others, *(serving.task for serving in self._serving.values()))
 
     async def wait_closed(self) -> None:
         """Wait until the connection has ended."""

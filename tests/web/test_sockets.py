@@ -351,6 +351,30 @@ def test_how_a_stream_of_the_client_fails(frames: list[dict[str, Any]], error: t
     run_virtual(main())
 
 
+async def in_a_group(connection: Connection) -> None:
+    async with asyncio.TaskGroup() as group:
+        for name in ("orders", "returns"):
+            group.create_task(connection.read(name).drain())
+
+
+async def one_by_one(connection: Connection) -> None:
+    async for _ in connection.read("orders", prefetch=2):
+        pass
+
+
+@pytest.mark.parametrize("read", [one_by_one, in_a_group])
+def test_a_client_that_goes_while_it_is_read_from_is_no_error(read: Any) -> None:
+    dropped: list[BaseException] = []
+
+    async def main() -> None:
+        with hooks.using(on_error_dropped=dropped.append):
+            async with Browser(StreamSocket({}, on_connect=read)) as browser:
+                await browser.say(type="next", id=1, item="a")
+
+    run_virtual(main())
+    assert [] == dropped
+
+
 def test_who_leaves_a_stream_of_the_client_cancels_it() -> None:
     async def main() -> list[dict[str, Any]]:
         async def read(connection: Connection) -> None:
