@@ -14,6 +14,7 @@ from attrs import define, field, frozen
 
 from .._connector import polled
 from .._core.guard import FAILURES, as_failure
+from .._core.settling import settled
 from .._core.tasks import begin_task
 from .._flow.flow import Flow
 from ..operators._fluent import check_count, check_flow, check_seconds
@@ -132,12 +133,19 @@ async def _pipe(limit: int) -> AsyncGenerator[tuple[asyncio.StreamReader | None,
     loop = asyncio.get_running_loop()
     read, write = os.pipe()
     stdout = asyncio.StreamReader(limit=limit, loop=loop)
-    try:
-        transport, _ = await loop.connect_read_pipe(
+    connecting = begin_task(
+        loop.connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(stdout, loop=loop), os.fdopen(read, "rb", buffering=0)
         )
+    )
+    try:
+        # Cancelled in the middle, uvloop would close the descriptor, and then the file too: by then it may be another one.
+        await settled(connecting)
+        transport, _ = connecting.result()
     except BaseException:
         os.close(write)
+        if not connecting.cancelled() and connecting.exception() is None:
+            connecting.result()[0].close()
         raise
     try:
         yield stdout, write

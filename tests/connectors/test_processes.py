@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -110,6 +111,24 @@ async def test_a_program_that_is_left_is_terminated(leave: str) -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
     assert ended(int(pid))
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_a_program_that_is_left_while_it_begins_closes_no_file_of_others(turns: int) -> None:
+    others: list[int] = []
+    reading = asyncio.create_task(from_process(["sleep", "600"]).drain())
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    reading.cancel()
+    for _ in range(12):
+        others += [os.open(os.devnull, os.O_RDONLY) for _ in range(4)]
+        await asyncio.sleep(0)
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+    del reading
+    gc.collect()
+    for other in others:
+        os.close(other)  # which fails if it is closed
 
 
 async def test_a_program_that_does_not_hear_is_killed_behind_the_grace() -> None:
