@@ -99,8 +99,8 @@ class _Program:
         """Start a process. It has ended when this is left."""
         loop = asyncio.get_running_loop()
         async with _pipe(self.size) as (stdout, output):
-            try:
-                transport, protocol = await loop.subprocess_exec(
+            starting = begin_task(
+                loop.subprocess_exec(
                     lambda: _Protocol(self.size, loop),
                     *self.command,
                     stdin=PIPE if self.stdin is not None else DEVNULL,
@@ -108,15 +108,27 @@ class _Program:
                     stderr=PIPE,
                     **self.options,
                 )
+            )
+            cancelled: asyncio.CancelledError | None = None
+            try:
+                await settled(starting)  # uvloop would leave a process that is cancelled while it starts
+            except asyncio.CancelledError as error:
+                cancelled = error
             finally:
                 if output != PIPE:
                     os.close(output)
+            if cancelled is not None and (starting.cancelled() or starting.exception() is not None):
+                raise cancelled
+            transport, protocol = starting.result()
             process = Process(transport, protocol, loop)
             reader = stdout or cast("asyncio.StreamReader", process.stdout)
             running = _Running(self, transport, process, protocol.exited, reader)
             try:
+                if cancelled is not None:
+                    raise cancelled
                 yield running
             finally:
+                del cancelled  # a traceback leads back to here
                 await running.end()
 
 

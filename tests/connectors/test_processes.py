@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -129,6 +130,30 @@ async def test_a_program_that_is_left_while_it_begins_closes_no_file_of_others(t
     gc.collect()
     for other in others:
         os.close(other)  # which fails if it is closed
+
+
+async def test_a_program_that_is_left_while_it_starts_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = asyncio.get_running_loop()
+    start, pids, begun = loop.subprocess_exec, list[int](), asyncio.Event()
+
+    async def slowly(*args: Any, **options: Any) -> Any:
+        started = await start(*args, **options)
+        pids.append(started[0].get_pid())
+        begun.set()
+        await asyncio.sleep(0.05)
+        return started
+
+    monkeypatch.setattr(loop, "subprocess_exec", slowly)
+    reading = asyncio.create_task(from_process(["sleep", "10"]).drain())
+    await begun.wait()
+    reading.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+
+    over = ended(pids[0])
+    if not over:
+        os.kill(pids[0], signal.SIGKILL)
+    assert over
 
 
 async def test_a_program_that_does_not_hear_is_killed_behind_the_grace() -> None:
