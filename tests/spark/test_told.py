@@ -62,6 +62,10 @@ class GoneError(Exception):
     [
         ("An error occurred while calling o1.x.\n: org.Some: no space\n\tat x", "org.Some: no space"),
         ("it failed:\n  at x\n\nValueError: 3", "it failed: ValueError: 3"),
+        (
+            "An error occurred while calling o1.x. Trace:\npy4j.Py4JException: Method x does not exist\n\tat y\n\tat z",
+            "py4j.Py4JException: Method x does not exist",
+        ),
         ("one\ntwo", "one"),
         ("", "RuntimeError"),
         (

@@ -99,6 +99,8 @@ def _line(text: str) -> str:
     lines = _lines(text)
     if len(lines) > 1 and lines[1].startswith(": "):
         lines = [lines[1][2:], *lines[2:]]  # behind the call that py4j made is what the JVM says
+    elif len(lines) > 1 and lines[0].endswith(" Trace:"):
+        lines = lines[1:]  # the call did not reach the JVM's method, and py4j itself says why
     first = BEGINS.sub("", lines[0]).rstrip()
     tracebacks = _tracebacks(lines)
     if tracebacks:
