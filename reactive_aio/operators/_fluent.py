@@ -149,10 +149,17 @@ def check_whole(method: str, name: str, n: object) -> int:
     return n
 
 
-def check_count(method: str, name: str, n: object, least: int) -> None:
-    """Raise unless the value is a whole number of at least ``least``."""
-    if check_whole(method, name, n) < least:
+MOST_PARTITIONS: Final = 2**31 - 1
+"""Spark counts partitions by an int of Java."""
+
+
+def check_count(method: str, name: str, n: object, least: int, most: int | None = None) -> None:
+    """Raise unless the value is a whole number of at least ``least``, and of at most ``most`` if that is given."""
+    whole = check_whole(method, name, n)
+    if whole < least:
         raise ValueError(f"{method}({name}={n}): {name} must be at least {least}")
+    if most is not None and whole > most:
+        raise ValueError(f"{method}({name}={n}): {name} must be at most {most}")
 
 
 def check_flag(method: str, name: str, flag: object) -> None:

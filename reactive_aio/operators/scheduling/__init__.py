@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from ..._fusion import calling_line
 from ..._plan import PublishOn, SubscribeOn
-from .._fluent import Fluent, check_count, check_function
+from .._fluent import MOST_PARTITIONS, Fluent, check_count, check_function
 
 if TYPE_CHECKING:
     from ..._flow.flow import Flow
@@ -69,7 +69,7 @@ class Scheduling(Fluent[T_co]):
         """
         from .repartition import Repartition
 
-        check_count("repartition", "partitions", partitions, 1)
+        check_count("repartition", "partitions", partitions, 1, MOST_PARTITIONS)
         if key is not None:
             check_function("repartition", key, "an ordinary function is needed")
         return self.then(Repartition[T_co](partitions, key))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..._fusion import calling_line
 from ..._plan import Pushed
-from .._fluent import Fluent, check_count, check_function, check_seconds
+from .._fluent import MOST_PARTITIONS, Fluent, check_count, check_function, check_seconds
 
 if TYPE_CHECKING:
     from ..._flow.flow import Flow
@@ -226,7 +226,7 @@ class Windowing(Fluent[T_co]):
         check_count("group_by_key", "max_keys", max_keys, 1)
         check_count("group_by_key", "max_size", max_size, 1)
         if partitions is not None:
-            check_count("group_by_key", "partitions", partitions, 1)
+            check_count("group_by_key", "partitions", partitions, 1, MOST_PARTITIONS)
         stage = GroupByKey(key, order_by, max_keys, max_size, calling_line(), partitions=partitions)
         flow = self._as_flow()
         return KeyedFlow(flow, stage, flow.empty())

@@ -336,6 +336,15 @@ def test_it_is_shown_and_below_one_refused() -> None:
         Flow.of("a").group_by_key(str, partitions=0)
 
 
+@pytest.mark.parametrize("method", ["group_by_key", "repartition"])
+def test_more_partitions_than_spark_can_count_are_refused_at_once(method: str) -> None:
+    spread = getattr(Flow.of("a"), method)
+
+    spread(partitions=2**31 - 1, key=str)
+    with pytest.raises(ValueError, match=rf"^{method}\(partitions=2147483648\): partitions must be at most 2147483647$"):
+        spread(partitions=2**31, key=str)
+
+
 async def test_a_key_that_is_finer_than_its_bytes_fails_the_flow(spark: Any) -> None:
     pandas: Any = pytest.importorskip("pandas")
     flow = Flow.from_spark(spark.range(2), as_=tuple).group_by_key(lambda row: pandas.Timedelta(row[0])).count()
