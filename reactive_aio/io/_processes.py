@@ -109,27 +109,33 @@ class _Program:
                     **self.options,
                 )
             )
-            cancelled: asyncio.CancelledError | None = None
             try:
-                await settled(starting)  # uvloop would leave a process that is cancelled while it starts
-            except asyncio.CancelledError as error:
-                cancelled = error
-            finally:
-                if output != PIPE:
-                    os.close(output)
-            if cancelled is not None and (starting.cancelled() or starting.exception() is not None):
-                raise cancelled
-            transport, protocol = starting.result()
-            process = Process(transport, protocol, loop)
-            reader = stdout or cast("asyncio.StreamReader", process.stdout)
-            running = _Running(self, transport, process, protocol.exited, reader)
+                try:
+                    # Cancelled in the middle, uvloop would leave the process to itself.
+                    await settled(starting)
+                finally:
+                    if output != PIPE:
+                        os.close(output)
+            except asyncio.CancelledError:
+                if _has_result(starting):
+                    await self._running(stdout, *starting.result()).end()
+                raise
+            running = self._running(stdout, *starting.result())
             try:
-                if cancelled is not None:
-                    raise cancelled
                 yield running
             finally:
-                del cancelled  # a traceback leads back to here
                 await running.end()
+
+    def _running(
+        self, stdout: asyncio.StreamReader | None, transport: asyncio.SubprocessTransport, protocol: _Protocol
+    ) -> _Running:
+        process = Process(transport, protocol, asyncio.get_running_loop())
+        reader = stdout or cast("asyncio.StreamReader", process.stdout)
+        return _Running(self, transport, process, protocol.exited, reader)
+
+
+def _has_result(task: asyncio.Task[Any]) -> bool:
+    return not task.cancelled() and task.exception() is None
 
 
 @asynccontextmanager
@@ -156,7 +162,7 @@ async def _pipe(limit: int) -> AsyncGenerator[tuple[asyncio.StreamReader | None,
         transport, _ = connecting.result()
     except BaseException:
         os.close(write)
-        if not connecting.cancelled() and connecting.exception() is None:
+        if _has_result(connecting):
             connecting.result()[0].close()
         raise
     try:

@@ -56,7 +56,7 @@ class Scheduling(Fluent[T_co]):
         By default all partitions get about the same number of elements. With ``key`` elements of equal keys are in one
         partition. Keys have the types that `group_by_key` allows.
         Demand: passed on one for one. On Spark the elements are on Spark's disks between the tasks.
-        Errors: ``partitions`` below 1 and a ``key`` that is an ``async def`` are refused when the flow is built. So is
+        Errors: ``partitions`` below 1 or above 2**31 - 1, and a ``key`` that is an ``async def`` are refused when the flow is built. So is
         a flow on Spark with ``wire="results"``, as with Spark Connect: call ``repartition`` of its frame.
         Spark: the elements are shuffled and come in another order. Each operator that follows runs in the workers, in
         ``partitions`` tasks. After operators that count along the whole stream, such as ``take`` and ``index``,

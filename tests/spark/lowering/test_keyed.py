@@ -341,7 +341,9 @@ def test_more_partitions_than_spark_can_count_are_refused_at_once(method: str) -
     spread = getattr(Flow.of("a"), method)
 
     spread(partitions=2**31 - 1, key=str)
-    with pytest.raises(ValueError, match=rf"^{method}\(partitions=2147483648\): partitions must be at most 2147483647$"):
+    with pytest.raises(
+        ValueError, match=rf"^{method}\(partitions=2147483648\): partitions must be at most 2147483647$"
+    ):
         spread(partitions=2**31, key=str)
 
 
