@@ -15,7 +15,7 @@ from attrs import define, field
 
 from .._core.guard import close_all, raise_all
 from .._core.notes import add_note
-from ..hooks import also_failed, drop_error
+from ..hooks import also, also_failed, drop_error
 from ..schedulers.base import Released
 
 NOTED: Final = 16
@@ -160,8 +160,10 @@ class Lifetime:
                 else:
                     also_failed(error, failure)
             if error is not None:
+                own = also(error)  # it may have been reported before it came to the end
                 for note in notes:
-                    add_note(error, note)
+                    if note != own:
+                        add_note(error, note)
             return error
         finally:
             del error, failures, doubted  # a traceback leads back to here

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from reactive_aio._runtime.lifetime import Lifetime
+from reactive_aio.hooks import also
 from tests.subscribers import idle
 
 
@@ -142,3 +143,12 @@ async def test_a_thread_is_joined_though_something_else_has_ended_last() -> None
 
     await lifetime.ended()
     assert joined == ["the thread"]
+
+
+def test_a_failure_has_notes_of_others_and_not_of_itself() -> None:
+    lifetime, error, other = Lifetime.awaited(), OSError("down"), OSError("up")
+    for each in (other, error):  # as where both were reported before one of them came to the end
+        lifetime.note(also(each))
+
+    assert error is lifetime.outcome(error)
+    assert [also(other)] == error.__notes__
