@@ -33,6 +33,8 @@ MAKING: Final = Lock()
 """Held while a table is made, which a job of Spark does as well."""
 LOCKS: Final[dict[tuple[str | None, ...], Lock]] = {}
 """By table. Two jobs of Spark that write to one table at once remove each other's files, even those that one has committed."""
+NO_PLAN: Final = "Error occurred during query planning"
+"""The beginning of what Spark shows in the place of a plan that it can't make."""
 PATIENCE: Final = 10.0
 """Seconds for Spark to report how many rows it has written, or to end its tasks. Mostly it has done so when the write returns."""
 
@@ -208,6 +210,18 @@ class Table(BatchWriter):
                 f"{self}: the table has columns {', '.join(columns)}, partitioned by {', '.join(partitions) or 'none'}. "
                 f"It needs {', '.join(wanted)}, partitioned by {COLUMN}"
             )
+        insert = self._insert(Batch(self.run, 0, 0, 0))
+        plan: str = self.session.sql(f"EXPLAIN {insert}", frame=empty).collect()[0][0]
+        if plan.startswith(NO_PLAN):
+            pairs = zip(empty.schema, self.session.table(self.table).schema, strict=False)
+            told = [
+                f"{mine.name} is {mine.dataType.simpleString()} and not {its.dataType.simpleString()}"
+                for mine, its in pairs
+                if mine.dataType != its.dataType
+            ]
+            raise ValueError(
+                f"{self}: Spark can't store the types of the schema in those of the table: {', '.join(told)}"
+            )
 
     def committed(self) -> Committed:
         """Count the partitions of the run, and their rows."""
@@ -240,10 +254,10 @@ class Table(BatchWriter):
 
     def _replace(self, frame: DataFrame, batch: Batch) -> None:
         """Replace a partition, and no other: `insertInto` would overwrite the whole table."""
-        self.session.sql(
-            f"INSERT OVERWRITE TABLE {self.table} PARTITION ({COLUMN} = '{batch.name}') SELECT * FROM {{frame}}",
-            frame=frame if batch.whole else frame.coalesce(1),
-        )
+        self.session.sql(self._insert(batch), frame=frame if batch.whole else frame.coalesce(1))
+
+    def _insert(self, batch: Batch) -> str:
+        return f"INSERT OVERWRITE TABLE {self.table} PARTITION ({COLUMN} = '{batch.name}') SELECT * FROM {{frame}}"
 
     def _lock(self) -> Lock:
         """Return the lock of the table, which may have several names."""

@@ -115,6 +115,11 @@ async def test_a_table_of_the_catalog(spark: Any, tmp_path: Path) -> None:
             ValueError, match=r"the table has columns id, name, batch, partitioned by batch\. It needs n"
         ):
             await Flow.range(1).to_spark(writer, "n long")
+        begun = Flow.error(AssertionError("it is read already"))
+        with pytest.raises(
+            ValueError, match=r"types of the schema in those of the table: id is array<int> and not bigint$"
+        ):
+            await begun.to_spark(writer, "id array<int>, name string")
     finally:
         spark.sql("DROP DATABASE sink CASCADE")
 
