@@ -166,7 +166,7 @@ It is no hook, bound to a context: a value that slips through once is in a log f
 
 
 class Room(threading.local):
-    """The characters that labels within a label may still have, as those of a flow's arguments within the flow's own."""
+    """The room for labels within a label, as those of a flow's arguments within the flow's own."""
 
     left: int | None = None
     """None outside of a label."""
@@ -174,7 +174,7 @@ class Room(threading.local):
 
 ROOM: Final = Room()
 NAME: Final = len("Flow.of(")
-"""Characters that a flow has before its arguments, or more. So labels are nested a few deep before the room is used up."""
+"""Characters that a flow has before its arguments, or more. So labels are nested a few deep before there is no room."""
 
 
 def label(value: object, most: int = 34) -> str:
@@ -192,18 +192,16 @@ def label(value: object, most: int = 34) -> str:
     left = ROOM.left
     if left is not None and left <= 0:
         return "..."
-    # The flows within a flow may be a tree with more branches than anybody could wait for.
+    # The flows within a flow may be a tree with more branches than anybody could wait for. So a label leaves less room to those
+    # within it, and to those beside it.
     ROOM.left = (most if left is None else left) - NAME
     try:
-        text = _shown(value, most)
+        return _shown(value, most)
     except FAILURES:
         # A failure may be what is being described, and another one must not hide it.
-        text = type(value).__name__
+        return type(value).__name__
     finally:
-        ROOM.left = left
-    if left is not None:
-        ROOM.left = left - len(text)
-    return text
+        ROOM.left = None if left is None else left - 1
 
 
 def _shown(value: object, most: int) -> str:
