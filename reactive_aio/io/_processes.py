@@ -280,11 +280,15 @@ class _Running:
         assert pipe is not None
 
         async def send(chunk: bytes) -> None:
-            pipe.write(chunk)
             try:
+                pipe.write(chunk)
                 await pipe.drain()
             except (BrokenPipeError, ConnectionResetError) as error:
                 raise _Deaf from error
+            except RuntimeError as error:
+                if not pipe.is_closing():
+                    raise
+                raise _Deaf from error  # uvloop has closed it, as the process reads no more
 
         try:
             await send_rows(flow, send, self.program.size)

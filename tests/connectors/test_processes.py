@@ -204,6 +204,15 @@ async def test_a_program_that_does_not_read_all_is_no_failure() -> None:
     assert [True] == closed
 
 
+async def test_a_program_that_ends_while_it_is_fed_slowly_is_no_failure() -> None:
+    async def slow(n: int) -> bytes:
+        await asyncio.sleep(0.01)
+        return b"x"
+
+    for _ in range(5):
+        assert [] == await from_process(["true"], stdin=Flow.range(10).map_async(slow)).to_list()
+
+
 async def test_many_processes_leave_no_pipe_and_no_zombie() -> None:
     await from_process(python("")).drain()  # the event loop opens what it needs for all of them
     before = len(os.listdir("/dev/fd"))
