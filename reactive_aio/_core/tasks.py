@@ -27,6 +27,16 @@ def begin_task(
     return task
 
 
+def begin_apart(coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+    """Run a coroutine in a task that `asyncio.run` does not cancel when it ends, and that its caller waits for all the same.
+
+    It is for a call that leaves something behind when it is cut short, such as the file that a thread uses.
+    """
+    task = begin_task(coroutine)
+    asyncio._unregister_task(task)
+    return task
+
+
 async def _in_a_turn(coroutine: Coroutine[Any, Any, T]) -> T:
     await asyncio.sleep(0)
     return await coroutine

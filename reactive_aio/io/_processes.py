@@ -15,7 +15,7 @@ from attrs import define, field, frozen
 from .._connector import polled
 from .._core.guard import FAILURES, as_failure
 from .._core.settling import settled
-from .._core.tasks import begin_task
+from .._core.tasks import begin_apart, begin_task
 from .._flow.flow import Flow
 from ..operators._fluent import check_count, check_flow, check_seconds
 from ._sockets import ended
@@ -99,7 +99,7 @@ class _Program:
         """Start a process. It has ended when this is left."""
         loop = asyncio.get_running_loop()
         async with _pipe(self.size) as (stdout, output):
-            starting = begin_task(
+            starting = begin_apart(
                 loop.subprocess_exec(
                     lambda: _Protocol(self.size, loop),
                     *self.command,
@@ -151,7 +151,7 @@ async def _pipe(limit: int) -> AsyncGenerator[tuple[asyncio.StreamReader | None,
     loop = asyncio.get_running_loop()
     read, write = os.pipe()
     stdout = asyncio.StreamReader(limit=limit, loop=loop)
-    connecting = begin_task(
+    connecting = begin_apart(
         loop.connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(stdout, loop=loop), os.fdopen(read, "rb", buffering=0)
         )
@@ -233,7 +233,12 @@ class _Running:
         """Nothing: the context manager ends it."""
 
     async def end(self) -> None:
-        """Terminate, kill, and clean up, as far as that is needed."""
+        """Terminate, kill, and clean up, as far as that is needed. A cancel is delayed until then."""
+        ending = begin_apart(self._end())
+        await settled(ending)
+        ending.result()
+
+    async def _end(self) -> None:
         try:
             await self._fed()
             await self._stop()

@@ -9,7 +9,7 @@ from typing import TypeVar
 from anyio import CapacityLimiter, to_thread
 
 from .._core.settling import settled
-from .._core.tasks import begin_task
+from .._core.tasks import begin_apart
 
 R = TypeVar("R")
 
@@ -19,7 +19,7 @@ async def in_thread(fn: Callable[[], R], limiter: CapacityLimiter | None) -> R:
 
     A file must not be closed while a thread uses it.
     """
-    calling = begin_task(to_thread.run_sync(fn, limiter=limiter))
+    calling = begin_apart(to_thread.run_sync(fn, limiter=limiter))
     try:
         return await asyncio.shield(calling)
     except asyncio.CancelledError:

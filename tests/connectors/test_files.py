@@ -17,7 +17,7 @@ import pytest
 from anyio import CapacityLimiter
 
 from reactive_aio import Flow
-from reactive_aio.io import TooLargeError, read_chunks, read_lines, tail, write_file
+from reactive_aio.io import TooLargeError, _files, read_chunks, read_lines, tail, write_file
 from tests.subscribers import idle
 
 LINES = [f"line {n}" for n in range(20_000)]
@@ -317,3 +317,43 @@ async def test_a_read_is_waited_for_before_the_file_is_closed(tmp_path: Path, mo
     with pytest.raises(asyncio.CancelledError):
         await task
     assert ["read", "closed"] == log
+
+
+async def test_a_file_is_not_closed_under_a_read_when_all_tasks_are_cancelled(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    writer = os.open(path, os.O_RDWR)
+    calls, read = list[str](), partial(open, path, "rb", buffering=0)
+
+    class Told:
+        def __init__(self) -> None:
+            self.file = read()
+
+        def read(self, size: int) -> bytes:
+            calls.append("read")
+            chunk = self.file.read(size)
+            calls.append("has read")
+            return chunk
+
+        def close(self) -> None:
+            calls.append("closed")
+            self.file.close()
+
+    reading = asyncio.create_task(read_with(Told, path))
+    await until(lambda: calls == ["read"])
+    for task in asyncio.all_tasks() - {asyncio.current_task()}:  # as `asyncio.run` does when it ends
+        task.cancel()
+    await asyncio.sleep(0.05)
+    os.write(writer, b"x")
+    with pytest.raises(asyncio.CancelledError):
+        await reading
+    os.close(writer)
+
+    assert ["read", "has read", "closed"] == calls
+
+
+async def read_with(opener: Callable[[], Any], path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(_files.OPENERS, "none", lambda _: opener())
+        flow = read_chunks(path)
+    await flow.drain()

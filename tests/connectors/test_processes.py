@@ -7,7 +7,7 @@ import gc
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -114,13 +114,26 @@ async def test_a_program_that_is_left_is_terminated(leave: str) -> None:
     assert ended(int(pid))
 
 
+def leave(task: asyncio.Task[Any]) -> None:
+    task.cancel()
+
+
+def leave_all(_: asyncio.Task[Any]) -> None:
+    """Cancel every other task, as `asyncio.run` does when it ends."""
+    for task in asyncio.all_tasks() - {asyncio.current_task()}:
+        task.cancel()
+
+
 @pytest.mark.parametrize("turns", range(6))
-async def test_a_program_that_is_left_while_it_begins_closes_no_file_of_others(turns: int) -> None:
+@pytest.mark.parametrize("cancel", [leave, leave_all])
+async def test_a_program_that_is_left_while_it_begins_closes_no_file_of_others(
+    cancel: Callable[[asyncio.Task[Any]], None], turns: int
+) -> None:
     others: list[int] = []
     reading = asyncio.create_task(from_process(["sleep", "600"]).drain())
     for _ in range(turns):
         await asyncio.sleep(0)
-    reading.cancel()
+    cancel(reading)
     for _ in range(12):
         others += [os.open(os.devnull, os.O_RDONLY) for _ in range(4)]
         await asyncio.sleep(0)
@@ -132,7 +145,10 @@ async def test_a_program_that_is_left_while_it_begins_closes_no_file_of_others(t
         os.close(other)  # which fails if it is closed
 
 
-async def test_a_program_that_is_left_while_it_starts_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("cancel", [leave, leave_all])
+async def test_a_program_that_is_left_while_it_starts_has_ended(
+    cancel: Callable[[asyncio.Task[Any]], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
     loop = asyncio.get_running_loop()
     start, pids, begun = loop.subprocess_exec, list[int](), asyncio.Event()
 
@@ -146,7 +162,7 @@ async def test_a_program_that_is_left_while_it_starts_has_ended(monkeypatch: pyt
     monkeypatch.setattr(loop, "subprocess_exec", slowly)
     reading = asyncio.create_task(from_process(["sleep", "10"]).drain())
     await begun.wait()
-    reading.cancel()
+    cancel(reading)
     with pytest.raises(asyncio.CancelledError):
         await reading
 
