@@ -105,13 +105,18 @@ def as_of_a_generator(error: BaseException, what: str = "generator", ending: End
     return failure
 
 
+def is_cancelled() -> bool:
+    """Return whether somebody has cancelled the running task."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 def cancelled_from_outside(error: asyncio.CancelledError, what: str) -> BaseException:
     """Return the failure of a cancel of the running task that the flow has not requested. Else return the code's own.
 
     ``what`` names what the task does. To be called in that task.
     """
-    task = asyncio.current_task()
-    if task is None or not task.cancelling():
+    if not is_cancelled():
         return as_failure(error)
     failure = TaskCancelledError(f"{what} was cancelled by somebody else")
     failure.__cause__ = error

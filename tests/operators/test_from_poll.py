@@ -321,3 +321,18 @@ async def test_it_runs_where_it_is_placed() -> None:
 def test_bad_arguments_are_refused_at_once(build: Callable[[], Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         build()
+
+
+async def test_a_cancel_of_all_tasks_is_not_reported() -> None:
+    client, dropped = Client([], slow={"fetch": 60, "close": 0.01}), list[BaseException]()
+    with hooks.using(on_error_dropped=dropped.append):
+        reading = asyncio.create_task(polled(client).drain())
+        while len(client.log) < 2:
+            await asyncio.sleep(0)
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:  # as `asyncio.run` does when it ends
+            task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+
+    assert "close" in client.log
+    assert [] == dropped

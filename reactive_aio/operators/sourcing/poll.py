@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 from attrs import define, field, frozen
 
-from ..._core.guard import FAILURES, as_failure, is_closed_with
+from ..._core.guard import FAILURES, as_failure, is_cancelled, is_closed_with
 from ..._fusion import label
 from ...hooks import also_failed, discard
 from .task import Production, TaskSource
@@ -81,6 +81,8 @@ class Polling:
     _closing: bool = field(init=False, default=False)
     _cancel: BaseException | None = field(init=False, default=None)
     """The exception that the cancel has become, on its way out."""
+    _outside: BaseException | None = field(init=False, default=None)
+    """The exception that a cancel by somebody else has become. The flow may be cancelled behind it, as `asyncio.run` does."""
 
     async def run(self) -> None:
         """Open, ask and close; what this raises is the failure of the source or of its cleanup."""
@@ -92,14 +94,14 @@ class Polling:
             if is_closed_with(error, production.inlet.loop):
                 raise
             # Nobody cancels what closes: a cancel that comes of that alone is a failure.
-            own = self._closing and production.cancelled and error is not self._cancel
+            own = self._closing and production.cancelled and error is not self._cancel and error is not self._outside
             failure = as_failure(error) if own else error
             try:
                 raise failure
             finally:
                 del failure  # its traceback leads back to here
         finally:
-            self._cancel = None
+            self._cancel = self._outside = None
 
     async def _inside(self, poll: Poll[Any]) -> None:
         """Poll, and close after that. The context manager sees the failure."""
@@ -110,8 +112,11 @@ class Polling:
             if is_closed_with(error, production.inlet.loop):
                 raise
             failure = error
-            if production.cancelled and isinstance(error, asyncio.CancelledError):
-                self._cancel = error
+            if isinstance(error, asyncio.CancelledError):
+                if production.cancelled:
+                    self._cancel = error
+                elif is_cancelled():
+                    self._outside = error
         self._closing = True
         production.undisturbed()
         try:
