@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -75,7 +76,13 @@ async def connect(
             hearing.cancel()
             await connection.settle(hearing)
     finally:
-        await socket.close()
+        try:
+            await socket.close()
+        except asyncio.CancelledError:
+            socket.transport.abort()  # else it is open until the service answers
+            with suppress(asyncio.CancelledError):
+                await socket.wait_closed()
+            raise
 
 
 async def opened(url: str, **options: Any) -> ClientConnection:

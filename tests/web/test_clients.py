@@ -135,6 +135,35 @@ async def test_a_service_that_speaks_another_protocol_is_a_failure() -> None:
                 pass
 
 
+async def test_a_cancel_while_it_closes_closes_at_once() -> None:
+    deaf, over = asyncio.Event(), asyncio.Event()
+
+    async def silent(connection: websockets.ServerConnection) -> None:
+        await connection.recv()
+        connection.transport.pause_reading()  # so that it does not answer a close
+        deaf.set()
+        await over.wait()
+        connection.transport.abort()
+
+    async def use(url: str) -> None:
+        async with connect(url):
+            await deaf.wait()
+
+    spoken = [websockets.Subprotocol("reactive-streams.v1")]
+    async with websockets.serve(silent, "127.0.0.1", 0, subprotocols=spoken) as service:
+        port = next(iter(service.sockets)).getsockname()[1]
+        using = asyncio.create_task(use(f"ws://127.0.0.1:{port}"))
+        await deaf.wait()
+        await asyncio.sleep(0.05)
+        using.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await using
+        left = [task for task in asyncio.all_tasks() if "keepalive" in repr(task)]
+        over.set()
+
+    assert len(left) <= 1  # that of the service
+
+
 async def test_the_limits_of_both_sides_hold() -> None:
     def app() -> StreamSocket:
         return StreamSocket({"echo": Flow.of}, max_frame=2048, max_credit=3)
