@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from os import PathLike
 from types import TracebackType
 from typing import Any, Final, Literal, NoReturn, Protocol, TypeVar
+from weakref import ref
 
 from attrs import define, field, frozen
 
@@ -57,6 +58,7 @@ class _Transaction(sqlite3.Connection):
     """
 
     def __enter__(self) -> _Transaction:
+        self.check()  # else the savepoint would begin a transaction, and its release would commit it
         self.execute(f"SAVEPOINT {PART}")
         return self
 
@@ -78,18 +80,25 @@ class _Transaction(sqlite3.Connection):
     def begin(self) -> None:
         """Begin. From here on SQLite refuses every statement that would end the transaction."""
         super().execute("BEGIN IMMEDIATE")
-        self.set_authorizer(_refuse_ends)
+        # A method would refer to the connection, which then would not be closed when it is dropped.
+        own = ref(self)
+        self.set_authorizer(lambda action, *_: _judged(own(), action))
+
+    def check(self) -> None:
+        """Raise if SQLite has rolled back the transaction, as ``INSERT OR ROLLBACK`` has it do."""
+        if not self.in_transaction:
+            raise sqlite3.ProgrammingError(f"SQLite has rolled back the transaction: {ENDS}")
 
     def end(self) -> None:
         """Commit."""
-        if not self.in_transaction:
-            raise sqlite3.ProgrammingError(f"SQLite has rolled back the transaction: {ENDS}")
         self.set_authorizer(None)
         super().commit()
 
 
-def _refuse_ends(action: int, *_: object) -> int:
-    return sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_TRANSACTION else sqlite3.SQLITE_OK
+def _judged(connection: _Transaction | None, action: int) -> int:
+    """Refuse what would end the transaction. When it is rolled back, refuse what would take effect without it."""
+    ends = action == sqlite3.SQLITE_TRANSACTION or connection is None or not connection.in_transaction
+    return sqlite3.SQLITE_DENY if ends else sqlite3.SQLITE_OK
 
 
 @frozen
@@ -144,6 +153,7 @@ class _Entry(AbstractAsyncContextManager[sqlite3.Connection | None]):
     ) -> None:
         try:
             if error is None and self._new:
+                self._connection.check()
                 self._connection.execute(
                     "INSERT OR REPLACE INTO reactive_aio_batches VALUES (?, ?)", (self.query, self.batch)
                 )

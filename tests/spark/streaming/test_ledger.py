@@ -114,3 +114,32 @@ async def test_where_sqlite_has_rolled_back_the_batch_has_not_taken_effect(path:
     assert [] == written(path)
     assert await handled(path, lambda connection: insert(connection, 5))
     assert [5] == written(path)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        lambda connection: connection.__enter__(),
+        lambda connection: connection.execute("SAVEPOINT mine"),
+        lambda connection: connection.execute("CREATE TABLE others (n INTEGER)"),
+        lambda connection: insert(connection, 2),
+    ],
+    ids=["block", "savepoint", "CREATE TABLE", "INSERT"],
+)
+async def test_where_sqlite_has_rolled_back_nothing_more_takes_effect(
+    path: Path, more: Callable[[sqlite3.Connection], object]
+) -> None:
+    def handle(connection: sqlite3.Connection) -> None:
+        insert(connection, 1)
+        with pytest.raises(sqlite3.IntegrityError):
+            connection.execute("INSERT OR ROLLBACK INTO numbers VALUES (1)")
+        with pytest.raises(sqlite3.Error):
+            more(connection)
+
+    with pytest.raises(sqlite3.ProgrammingError, match="SQLite has rolled back the transaction"):
+        await handled(path, handle)
+    assert [] == written(path)
+    with sqlite3.connect(path) as connection:
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    connection.close()
+    assert {"numbers", "reactive_aio_batches"} == tables
