@@ -13,6 +13,7 @@ from weakref import ref
 
 from attrs import define, field, frozen
 
+from ...operators._fluent import check_function, refuse_async_generator
 from ._microbatch import Consumable
 
 B = TypeVar("B", bound=Consumable[Any])
@@ -42,6 +43,12 @@ def exactly_once(handle: Callable[[B, X], Awaitable[object]], ledger: Ledger[X])
     although Spark may deliver the batch again. Its work elsewhere takes effect at least once. (Kafka:
     ``read_process_write``; Spark: a ``batchId`` to drop duplicates by.)
     """
+
+    check_function("exactly_once", handle)
+    refuse_async_generator("exactly_once", handle)
+    if isinstance(ledger, type) or not callable(getattr(ledger, "entry", None)):
+        given = ledger.__name__ if isinstance(ledger, type) else type(ledger).__name__
+        raise TypeError(f"exactly_once() takes a ledger, such as SqliteLedger(path), not {given}")
 
     async def handled(batch: B) -> None:
         async with batch, ledger.entry(batch.query, batch.id) as transaction:
@@ -111,6 +118,15 @@ class SqliteLedger:
     """
 
     path: str | PathLike[str]
+
+    def __attrs_post_init__(self) -> None:
+        given: object = self.path
+        if not isinstance(given, (str, PathLike)):
+            raise TypeError(f"SqliteLedger(path={given!r}): path must be the path of a file")
+        if str(given) in ("", ":memory:"):
+            raise ValueError(
+                f"SqliteLedger(path={given!r}): a database that is no file forgets each batch. Set the path of a file"
+            )
 
     def entry(self, query: str, batch: int) -> AbstractAsyncContextManager[sqlite3.Connection | None]:
         """Begin a transaction, or report that the batch has taken effect."""

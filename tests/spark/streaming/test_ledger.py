@@ -5,12 +5,13 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("pyspark")
 
-from reactive_aio.spark.streaming import SqliteLedger
+from reactive_aio.spark.streaming import SqliteLedger, exactly_once
 
 
 @pytest.fixture
@@ -143,3 +144,34 @@ async def test_where_sqlite_has_rolled_back_nothing_more_takes_effect(
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     connection.close()
     assert {"numbers", "reactive_aio_batches"} == tables
+
+
+@pytest.mark.parametrize("path", [":memory:", ""])
+def test_a_database_that_forgets_is_no_ledger(path: str) -> None:
+    with pytest.raises(ValueError, match="forgets each batch. Set the path of a file"):
+        SqliteLedger(path)
+
+
+def test_what_is_no_path_is_refused() -> None:
+    path: Any = 5
+    with pytest.raises(TypeError, match=r"SqliteLedger\(path=5\): path must be the path of a file"):
+        SqliteLedger(path)
+
+
+async def _generator(batch: Any, transaction: Any) -> Any:
+    yield batch, transaction
+
+
+@pytest.mark.parametrize(
+    ("handle", "ledger", "told"),
+    [
+        (None, SqliteLedger("a.db"), "takes a function, not NoneType"),
+        (_generator, SqliteLedger("a.db"), "exactly_once"),
+        (print, "a.db", r"takes a ledger, such as SqliteLedger\(path\), not str"),
+        (print, SqliteLedger, "takes a ledger, .* not SqliteLedger"),
+    ],
+    ids=["no function", "async generator", "no ledger", "its class"],
+)
+def test_exactly_once_refuses_at_once(handle: Any, ledger: Any, told: str) -> None:
+    with pytest.raises(TypeError, match=told):
+        exactly_once(handle, ledger)
