@@ -43,7 +43,6 @@ def exactly_once(handle: Callable[[B, X], Awaitable[object]], ledger: Ledger[X])
     although Spark may deliver the batch again. Its work elsewhere takes effect at least once. (Kafka:
     ``read_process_write``; Spark: a ``batchId`` to drop duplicates by.)
     """
-
     check_function("exactly_once", handle)
     refuse_async_generator("exactly_once", handle)
     if isinstance(ledger, type) or not callable(getattr(ledger, "entry", None)):

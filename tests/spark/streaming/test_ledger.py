@@ -148,7 +148,7 @@ async def test_where_sqlite_has_rolled_back_nothing_more_takes_effect(
 
 @pytest.mark.parametrize("path", [":memory:", ""])
 def test_a_database_that_forgets_is_no_ledger(path: str) -> None:
-    with pytest.raises(ValueError, match="forgets each batch. Set the path of a file"):
+    with pytest.raises(ValueError, match=r"forgets each batch\. Set the path of a file"):
         SqliteLedger(path)
 
 
