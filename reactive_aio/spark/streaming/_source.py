@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, field, frozen
@@ -234,14 +235,21 @@ class StreamSubscription:
 
 def check_query(method: str, checkpoint: object, output_mode: str, trigger: Any) -> tuple[str, dict[str, Any]]:
     """Check the arguments of a query. Return the folder of its checkpoint and its trigger."""
+    if not isinstance(checkpoint, (str, PathLike)):
+        raise TypeError(f"{method}(checkpoint={checkpoint!r}): checkpoint must be the path of a folder")
     folder = str(checkpoint)
-    if not folder:
+    if not folder.strip():
         raise ValueError(
-            f"{method}(checkpoint=''): checkpoint must be a folder, which records the progress of the stream"
+            f"{method}(checkpoint={folder!r}): checkpoint must be a folder, which records the progress of the stream"
         )
     if output_mode not in MODES:
         raise ValueError(f"{method}(output_mode={output_mode!r}): choose one of {', '.join(MODES)}")
-    given = dict(trigger or {})
+    if not isinstance(trigger or {}, Mapping):
+        raise TypeError(
+            f"{method}(trigger={trigger!r}): trigger must be a mapping, such as {{'availableNow': True}} or "
+            "{'processingTime': '1 second'}"
+        )
+    given: dict[str, Any] = dict(trigger or {})
     if len(given) > 1 or not given.keys() <= set(TRIGGERS):
         raise UnsupportedOnSparkError(
             f"{method}(trigger={given!r}): choose one of {', '.join(TRIGGERS)}, such as "

@@ -339,6 +339,10 @@ async def test_with_a_ledger_a_batch_that_comes_again_takes_effect_once(
     ("options", "error", "told"),
     [
         ({"checkpoint": ""}, ValueError, "checkpoint must be a folder"),
+        ({"checkpoint": " "}, ValueError, "checkpoint must be a folder"),
+        ({"checkpoint": 5}, TypeError, r"checkpoint=5\): checkpoint must be the path of a folder"),
+        ({"checkpoint": b"out"}, TypeError, r"checkpoint=b'out'\): checkpoint must be the path of a folder"),
+        ({"trigger": "availableNow"}, TypeError, r"trigger='availableNow'\): trigger must be a mapping, such as"),
         ({"output_mode": "some"}, ValueError, "append, update, complete"),
         ({"trigger": {"realTime": "5 seconds"}}, UnsupportedOnSparkError, "Continuous and real-time mode have no"),
         ({"trigger": {"continuous": "1 second"}}, UnsupportedOnSparkError, "Continuous and real-time mode have no"),
