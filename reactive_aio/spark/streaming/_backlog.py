@@ -63,13 +63,17 @@ class Backlog:
     def _keep(self, start: int, table: Any) -> None:
         self._pieces.append((start, table.combine_chunks().to_batches()[0]))
 
-    def between(self, start: int, end: int) -> list[Any]:
-        """Return the rows between two places."""
+    def check(self, start: int) -> None:
+        """Raise if rows from a place on are gone."""
         if start < self.first:
             raise SparkJobError(
                 f"the query asks for rows from {start}, but the rows before {self.first} are committed and gone. "
                 "Use a feed for one query only, and read it once"
             )
+
+    def between(self, start: int, end: int) -> list[Any]:
+        """Return the rows between two places."""
+        self.check(start)
         if end > self.end:
             raise SparkJobError(f"the query asks for rows up to {end}, but only {self.end} have arrived")
         self.settle()

@@ -343,7 +343,9 @@ class Feed:
 
     async def _answered(self, kind: int, first: int, second: int, third: int) -> bytes | memoryview:
         if kind == BEGIN:
-            return OFFSET.pack(0 if callable(self._source) else self._backlog.first)
+            if not callable(self._source):
+                self._backlog.check(0)  # this query is a new one, and would miss what another one has had
+            return OFFSET.pack(0)
         if kind == LATEST:
             return OFFSET.pack(await self._latest(first, second, wait=bool(third)))
         if kind == FETCH:

@@ -87,6 +87,17 @@ async def test_rows_that_another_query_has_had_are_refused(spark: Any) -> None:
             await asked(other, rows, other, 0, 1)
 
 
+async def test_a_new_query_does_not_begin_behind_what_another_query_has_had(spark: Any) -> None:
+    async with feed(Flow.range(3), spark, "n long") as own:
+        reader, other, late = FlowReader(own.options), FlowReader(own.options), FlowReader(own.options)
+        start = await asyncio.to_thread(reader.initialOffset)
+        end = await asyncio.to_thread(reader.latestOffset, start, ReadMaxRows(2))
+        assert 0 == (await asked(other, other.initialOffset))["offset"]  # nothing is gone
+        await asked(reader, reader.commit, end)
+        with pytest.raises(SparkJobError, match=r"rows from 0, .* are committed and gone\. Use a feed for one query"):
+            await asked(late, late.initialOffset)
+
+
 def _no_flow(_: int) -> Any:
     return [1, 2]
 
