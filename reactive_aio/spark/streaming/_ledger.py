@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from os import PathLike
+from threading import Lock
 from types import TracebackType
 from typing import Any, Final, Literal, NoReturn, Protocol, TypeVar
 from weakref import ref
@@ -134,10 +135,14 @@ class SqliteLedger:
     def begin(self) -> _Transaction:
         """Connect, and begin a transaction; on a thread."""
         connection = sqlite3.connect(self.path, check_same_thread=False, factory=_Transaction)
-        connection.execute(
-            "CREATE TABLE IF NOT EXISTS reactive_aio_batches (query TEXT PRIMARY KEY, last INTEGER NOT NULL)"
-        )
-        connection.begin()
+        try:
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS reactive_aio_batches (query TEXT PRIMARY KEY, last INTEGER NOT NULL)"
+            )
+            connection.begin()
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
 
@@ -151,9 +156,29 @@ class _Entry(AbstractAsyncContextManager[sqlite3.Connection | None]):
     _connection: _Transaction = field(init=False)
     _new: bool = field(init=False, default=False)
     """Whether the batch has not yet taken effect."""
+    _lock: Lock = field(init=False, factory=Lock)
+    _left: bool = field(init=False, default=False)
+    """Whether nobody waits for the connection any more."""
+
+    def _begin(self) -> None:
+        """Begin; on a thread. A connection that nobody closes would lock the file until it is collected."""
+        connection = self.ledger.begin()
+        with self._lock:
+            self._connection = connection
+            left = self._left
+        if left:
+            connection.close()
 
     async def __aenter__(self) -> sqlite3.Connection | None:
-        self._connection = await asyncio.to_thread(self.ledger.begin)
+        try:
+            await asyncio.to_thread(self._begin)
+        except BaseException:
+            with self._lock:
+                self._left = True
+                begun = hasattr(self, "_connection")
+            if begun:
+                await self._close()
+            raise
         try:
             cursor = self._connection.execute("SELECT last FROM reactive_aio_batches WHERE query = ?", (self.query,))
             last: tuple[int] | None = cursor.fetchone()

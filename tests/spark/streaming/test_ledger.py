@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -12,6 +15,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from reactive_aio.spark.streaming import SqliteLedger, exactly_once
+from tests.spark.waiting import LIMIT
 
 
 @pytest.fixture
@@ -175,3 +179,37 @@ async def _generator(batch: Any, transaction: Any) -> Any:
 def test_exactly_once_refuses_at_once(handle: Any, ledger: Any, told: str) -> None:
     with pytest.raises(TypeError, match=told):
         exactly_once(handle, ledger)
+
+
+@pytest.mark.parametrize("begun", [False, True])
+async def test_a_cancel_while_it_begins_leaves_the_file_free(
+    path: Path, monkeypatch: pytest.MonkeyPatch, begun: bool
+) -> None:
+    at_it, go_on, over, begin = Event(), Event(), Event(), SqliteLedger.begin
+
+    def slow(ledger: SqliteLedger) -> Any:
+        at_it.set()
+        go_on.wait(LIMIT)
+        connection = begin(ledger)
+        over.set()
+        return connection
+
+    monkeypatch.setattr(SqliteLedger, "begin", slow)
+    running = asyncio.create_task(handled(path, lambda connection: insert(connection, 1)))
+    await asyncio.to_thread(at_it.wait, LIMIT)
+    if begun:
+        go_on.set()
+        over.wait(LIMIT)  # the loop has not heard of it
+    gc.disable()
+    try:
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        go_on.set()
+        await asyncio.to_thread(over.wait, LIMIT)
+        with sqlite3.connect(path, check_same_thread=False) as other:
+            await asyncio.to_thread(other.execute, "BEGIN IMMEDIATE")
+        other.close()
+    finally:
+        gc.enable()
+    assert [] == written(path)
