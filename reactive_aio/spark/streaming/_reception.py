@@ -56,7 +56,13 @@ class Reception:
 
     async def open(self) -> None:
         """Listen, until `close`."""
-        self._server = await asyncio.start_server(self._connected, sock=self.listening)
+        # A server that starts at once waits for a turn, and would go on if it were cancelled there.
+        self._server = await asyncio.start_server(self._connected, sock=self.listening, start_serving=False)
+        try:
+            await self._server.start_serving()
+        except BaseException:
+            self._server.close()
+            raise
 
     async def close(self) -> None:
         """Close all connections."""

@@ -57,6 +57,31 @@ async def arrived(recorder: Recorder, count: int) -> list[Any]:
     return recorder.items
 
 
+async def test_one_that_is_cancelled_while_it_opens_listens_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[int] = []
+    module = sys.modules["reactive_aio.spark.streaming._inbox"]
+    listen_at = module.listen_at
+
+    def noted(host: str, port: int) -> Any:
+        listening = listen_at(host, port)
+        made.append(listening.getsockname()[1])
+        return listening
+
+    async def open_one() -> None:
+        async with inbox(Reading):
+            await asyncio.Event().wait()
+
+    monkeypatch.setattr(module, "listen_at", noted)
+    opening = asyncio.create_task(open_one())
+    while not made:
+        await asyncio.sleep(0)
+    opening.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await opening
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection("127.0.0.1", made[0])
+
+
 # -- a micro-batch
 
 
