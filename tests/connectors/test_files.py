@@ -323,17 +323,17 @@ async def test_a_file_is_not_closed_under_a_read_when_all_tasks_are_cancelled(tm
     path = tmp_path / "pipe"
     os.mkfifo(path)
     writer = os.open(path, os.O_RDWR)
-    calls, read = list[str](), partial(open, path, "rb", buffering=0)
+    calls = list[str]()
 
     class Told:
         def __init__(self) -> None:
-            self.file = read()
+            self.file = path.open("rb", buffering=0)
 
         def read(self, size: int) -> bytes:
             calls.append("read")
             chunk = self.file.read(size)
             calls.append("has read")
-            return chunk
+            return chunk or b""
 
         def close(self) -> None:
             calls.append("closed")

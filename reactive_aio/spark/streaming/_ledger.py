@@ -89,7 +89,11 @@ class _Transaction(sqlite3.Connection):
         super().execute("BEGIN IMMEDIATE")
         # A method would refer to the connection, which then would not be closed when it is dropped.
         own = ref(self)
-        self.set_authorizer(lambda action, *_: _judged(own(), action))
+
+        def judged(action: int, *_: object) -> int:
+            return _judged(own(), action)
+
+        self.set_authorizer(judged)
 
     def check(self) -> None:
         """Raise if SQLite has rolled back the transaction, as ``INSERT OR ROLLBACK`` has it do."""
@@ -120,12 +124,12 @@ class SqliteLedger:
     path: str | PathLike[str]
 
     def __attrs_post_init__(self) -> None:
-        given: object = self.path
+        given: Any = self.path
         if not isinstance(given, (str, PathLike)):
             raise TypeError(f"SqliteLedger(path={given!r}): path must be the path of a file")
-        if str(given) in ("", ":memory:"):
+        if str(self.path) in ("", ":memory:"):
             raise ValueError(
-                f"SqliteLedger(path={given!r}): a database that is no file forgets each batch. Set the path of a file"
+                f"SqliteLedger(path={given!r}): a database in memory forgets each batch. Set the path of a file"
             )
 
     def entry(self, query: str, batch: int) -> AbstractAsyncContextManager[sqlite3.Connection | None]:

@@ -235,7 +235,8 @@ class StreamSubscription:
 
 def check_query(method: str, checkpoint: object, output_mode: str, trigger: Any) -> tuple[str, dict[str, Any]]:
     """Check the arguments of a query. Return the folder of its checkpoint and its trigger."""
-    if not isinstance(checkpoint, (str, PathLike)):
+    named: Any = checkpoint
+    if not isinstance(named, (str, PathLike)):
         raise TypeError(f"{method}(checkpoint={checkpoint!r}): checkpoint must be the path of a folder")
     folder = str(checkpoint)
     if not folder.strip():
