@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
@@ -74,12 +73,6 @@ def hush() -> None:
             logger.addFilter(_not_ours)
 
 
-def folder_of(checkpoint: str) -> str:
-    """Return one name for the folder of a checkpoint, however it is written: as a URI, or by a link."""
-    local = re.sub("^file:(//(?=/))?", "", checkpoint)
-    return local if "://" in local else os.path.realpath(local)
-
-
 @contextmanager
 def claimed(checkpoint: str, query: Query) -> Generator[None]:
     """Keep a checkpoint for one query. The next one waits if this one is stopping, and is refused otherwise.
@@ -87,7 +80,7 @@ def claimed(checkpoint: str, query: Query) -> Generator[None]:
     Spark alone would stop the first for the second, and wait until the subscriber has consumed the current micro-batch.
     The subscriber would then see the end of the stream.
     """
-    folder = folder_of(checkpoint)
+    folder = checkpoint if "://" in checkpoint else os.path.abspath(checkpoint)
     while (other := CLAIMED.setdefault(folder, query)) is not query:
         if not (other.stopping and other.wait(STOP)):
             raise SparkJobError(

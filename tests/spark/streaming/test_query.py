@@ -173,24 +173,6 @@ async def test_a_checkpoint_is_for_one_query_at_a_time(tmp_path: Path, monkeypat
     assert 0 == (await second.first()).id
 
 
-@pytest.mark.parametrize("written", ["link", "{}/link", "file:{}/checkpoint", "file://{}/link/"])
-async def test_a_checkpoint_that_is_written_in_another_way_is_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "checkpoint").mkdir()
-    (tmp_path / "link").symlink_to("checkpoint")
-    first, _ = batches(tmp_path / "checkpoint")
-    second, started = batches(written.format(tmp_path))
-    async with first.open() as items:
-        (await anext(items)).acknowledge()
-        with pytest.raises(SparkJobError, match=r"a checkpoint serves one query at a time\. Use another checkpoint"):
-            await second.first()
-        (await anext(items)).acknowledge()
-
-    assert [] == started
-
-
 async def test_the_next_query_of_a_checkpoint_waits_for_the_end_of_one_that_was_stopped(tmp_path: Path) -> None:
     stuck = threading.Event()
     first, running = batches(tmp_path, stuck)
