@@ -343,7 +343,7 @@ async def test_a_file_is_not_closed_under_a_read_when_all_tasks_are_cancelled(tm
     await until(lambda: calls == ["read"])
     for task in asyncio.all_tasks() - {asyncio.current_task()}:  # as `asyncio.run` does when it ends
         task.cancel()
-    await asyncio.sleep(0.05)
+    await idle()
     os.write(writer, b"x")
     with pytest.raises(asyncio.CancelledError):
         await reading

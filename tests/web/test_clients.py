@@ -16,6 +16,7 @@ from attrs import define, field
 
 from reactive_aio import Backoff, Flow
 from reactive_aio.web import Connection, DisconnectedError, RemoteError, StreamSocket, connect
+from tests.subscribers import idle
 
 from .test_servers import PATIENCE, on_uvicorn
 
@@ -154,7 +155,7 @@ async def test_a_cancel_while_it_closes_closes_at_once() -> None:
         port = next(iter(service.sockets)).getsockname()[1]
         using = asyncio.create_task(use(f"ws://127.0.0.1:{port}"))
         await deaf.wait()
-        await asyncio.sleep(0.05)
+        await idle()
         using.cancel()
         with pytest.raises(asyncio.CancelledError):
             await using
