@@ -135,7 +135,7 @@ class _Program:
 
 
 def _has_result(task: asyncio.Task[Any]) -> bool:
-    return not task.cancelled() and task.exception() is None
+    return task.done() and not task.cancelled() and task.exception() is None
 
 
 @asynccontextmanager
