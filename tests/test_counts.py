@@ -304,9 +304,10 @@ def test_building_a_small_flow_costs_20_calls() -> None:
     [
         (lambda n: Flow.range(n).flat_map(lambda _: GIVEN), 13),
         (lambda n: Flow.range(n).concat_map(lambda _: GIVEN), 18),
+        (lambda n: Flow.range(n).concat_map_eager(lambda _: GIVEN), 19),
         (GIVEN.repeat, 20),
     ],
-    ids=["flat_map", "concat_map", "repeat"],
+    ids=["flat_map", "concat_map", "concat_map_eager", "repeat"],
 )
 def test_an_inner_flow_of_given_elements_costs_no_assembly(flow: Flows, calls: int) -> None:
     assert for_more(python_calls, flow, 2_000) <= calls * 2_000

@@ -87,8 +87,18 @@ class EagerMapping(InOrder):
             # Its place is that of the flow that could not be made; nothing is mapped behind it.
             self.remove(self.outer)
             self.enter(None).on_error(flow.take())
-        else:
+            return
+        # Given elements need no subscription where no flow before them is left to emit.
+        items = self.inlet.given(flow, min(self.demand, self.ahead)) if self.demand and not self.row else None
+        if items is None:
             self.add(flow, self.ahead, self.mapper.index)
+        elif isinstance(items, Failed):
+            self.enter(self.ahead, self.mapper.index).on_error(items.take())
+        else:
+            self.several = True
+            if items:
+                self.emit(items)
+            self.outer.request(1)
 
     def on_spent(self, inner: Inner) -> None:
         """Handle the end, and request an element in its place."""
