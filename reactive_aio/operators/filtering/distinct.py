@@ -67,19 +67,21 @@ class Remembering(Transform[T, T]):
 
     template: ClassVar[Template | None] = Template("""
         if item not in $seen:
-            $remember(item)
+            if len($seen) < $max_keys:
+                $seen[item] = None
+            else:
+                $overflow(item)
             $rest
     """)
 
-    def remember(self, key: Hashable) -> None:
-        """Add a new key, in the place of the oldest if there is no other."""
-        if len(self.seen) == self.max_keys:
-            if not self.evict:
-                raise LimitExceededError(
-                    f"distinct(max_keys={self.max_keys}) has no room for another key, {label(key)}. Raise max_keys, or "
-                    "set evict=True to forget the oldest key"
-                )
-            self.seen.popitem(last=False)
+    def overflow(self, key: Hashable) -> None:
+        """Add a new key in the place of the oldest."""
+        if not self.evict:
+            raise LimitExceededError(
+                f"distinct(max_keys={self.max_keys}) has no room for another key, {label(key)}. Raise max_keys, or "
+                "set evict=True to forget the oldest key"
+            )
+        self.seen.popitem(last=False)
         self.seen[key] = None
 
 
@@ -89,7 +91,10 @@ class RememberingKeys(Remembering[T]):
     template: ClassVar[Template | None] = Template("""
         key = $key(item)
         if key not in $seen:
-            $remember(key)
+            if len($seen) < $max_keys:
+                $seen[key] = None
+            else:
+                $overflow(key)
             $rest
     """)
 
@@ -99,10 +104,8 @@ class RememberingSome(Remembering[T]):
 
     __slots__ = ()
 
-    def remember(self, key: Hashable) -> None:
-        """Put a new key in, if there is room."""
-        if len(self.seen) < self.max_keys:
-            self.seen[key] = None
+    def overflow(self, key: Hashable) -> None:
+        """Do nothing."""
 
 
 class RememberingSomeKeys(RememberingSome[T]):
