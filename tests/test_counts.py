@@ -383,6 +383,18 @@ def _suspended(n: int, sources: int) -> list[Flow[int]]:
     return [Flow.from_async_iterable(suspended(n // sources)) for _ in range(sources)]
 
 
+@pytest.mark.parametrize(
+    ("apply", "calls"),
+    [(lambda flow: flow.timeout(60), 32), (lambda flow: flow.debounce(60), 27)],
+    ids=["timeout", "debounce"],
+)
+def test_an_element_that_puts_a_timer_off_costs_two_calls_for_it(
+    apply: Callable[[Flow[int]], Flow[int]], calls: int
+) -> None:
+    # The start of the timer and a look at the clock. By `now` and `start_at` it would be three more.
+    assert for_more(python_calls, lambda n: apply(Flow.from_async_iterable(suspended(n))), 500) <= calls * 500
+
+
 def test_a_flow_of_ten_elements_that_suspend_costs_no_driver() -> None:
     def once() -> object:
         return Flow.from_async_iterable(suspended(10)).map(increment).sum()

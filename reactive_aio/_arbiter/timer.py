@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from attrs import define, field
+from attrs import Factory, define, field
 
 from .._plan.source import Host
 
@@ -21,6 +21,7 @@ class Timer:
 
     host: Host
     _call: Callable[[], None] | None
+    _loop: asyncio.AbstractEventLoop = field(init=False, default=Factory(lambda self: self.host.loop, takes_self=True))
     _due: float | None = field(init=False, default=None)
     """When to call, or None while it is stopped."""
     _handle: asyncio.Handle | None = field(init=False, default=None)
@@ -30,7 +31,7 @@ class Timer:
     @property
     def now(self) -> float:
         """The time of the loop's clock, in seconds."""
-        return self.host.loop.time()
+        return self._loop.time()
 
     @property
     def running(self) -> bool:
@@ -39,7 +40,12 @@ class Timer:
 
     def start(self, seconds: float) -> None:
         """Set it to ``seconds`` from now, whatever it was set to before."""
-        self.start_at(self.now + seconds)
+        # As `now` and `start_at`, without their calls: a timeout comes by here for each element.
+        if self._call is None:
+            return
+        self._due = when = self._loop.time() + seconds
+        if self._handle is None or when < self._at:
+            self._wind(when)
 
     def start_at(self, when: float) -> None:
         """Set it to a time of the loop's clock, whatever it was set to before."""
@@ -64,7 +70,7 @@ class Timer:
         if self._handle is not None:
             self._handle.cancel()
         self._at = when
-        self._handle = self.host.loop.call_at(when, self._ring, context=self.host.context)
+        self._handle = self._loop.call_at(when, self._ring, context=self.host.context)
 
     def _ring(self) -> None:
         self._handle = None
