@@ -208,7 +208,7 @@ class Files(BatchWriter):
     def _others(self) -> list[str]:
         """List the data of others, without entries that Spark hides from readers."""
         own = f"{COLUMN}={self.run}-all"
-        return sorted(name for name in self._names(self._hadoop()[1]) if name[0] not in "_." and name != own)
+        return sorted(name for name in self._names(self._hadoop()[1]) if not is_hidden(name) and name != own)
 
     def _note(self, folder: str, name: str, what: object) -> None:
         java, files = self._hadoop()
@@ -254,6 +254,15 @@ class Files(BatchWriter):
         """Return no option of a kind."""
         context: Any = self.session.sparkContext
         return context._gateway.new_array(kind, 0)
+
+
+def is_hidden(name: str) -> bool:
+    """Return whether Spark hides an entry of a folder from readers. The folder of a column may begin with _, as in _day=3.
+
+    >>> [is_hidden(name) for name in ("_SUCCESS", ".part", "part._COPYING_", "_day=3", "part-0")]
+    [True, True, True, False, False]
+    """
+    return name[0] == "." or (name[0] == "_" and "=" not in name) or name.endswith("._COPYING_")
 
 
 def _observed(frame: DataFrame) -> tuple[DataFrame, Callable[[], int | None]]:

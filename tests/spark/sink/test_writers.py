@@ -118,6 +118,28 @@ async def test_a_batch_of_another_writer_is_not_taken_for_ones_own(spark: Any, t
         await Flow.range(6).to_spark(Late(spark, tmp_path, run="a"), "id long", size=2)
 
 
+@pytest.mark.parametrize(
+    ("entry", "is_data"),
+    [("_day=3", True), ("day=3", True), ("_SUCCESS", False), (".hidden", False), ("part._COPYING_", False)],
+)
+async def test_a_folder_has_other_data_if_spark_shows_them_to_readers(
+    spark: Any, tmp_path: Path, entry: str, is_data: bool
+) -> None:
+    spark.range(3).coalesce(1).write.parquet(str(tmp_path / entry))
+    assert (tmp_path / entry / "_SUCCESS").exists()
+    flow = Flow.from_spark(spark.range(2), as_=tuple)
+    if is_data:
+        assert 3 == spark.read.parquet(str(tmp_path)).count()
+        with pytest.raises(FileExistsError, match=f"there are other data already, such as {entry}"):
+            await flow.to_spark(Files(spark, tmp_path, mode="error"), "id long", size=None)
+    else:
+        await flow.to_spark(Files(spark, tmp_path, run="a", mode="error"), "id long", size=None)
+    await flow.to_spark(Files(spark, tmp_path, run="b", mode="overwrite"), "id long", size=None)
+
+    assert 2 == spark.read.parquet(str(tmp_path)).count()
+    assert (tmp_path / entry).exists() is not is_data
+
+
 async def test_what_a_writer_that_was_killed_has_left_goes_with_the_commit_of_its_batch(
     spark: Any, tmp_path: Path
 ) -> None:
