@@ -41,6 +41,8 @@ def variables(method: str, given: Iterable[ContextVar[Any]]) -> tuple[Variable, 
     one: Any = given
     if isinstance(one, ContextVar):
         raise TypeError(f"{method}(context={one.name}): context takes a list of variables. Write context=[{one.name}]")
+    if isinstance(one, (str, bytes)) or not isinstance(one, Iterable):
+        raise TypeError(f"{method}(context={one!r}): context takes a list of variables, not {type(one).__name__}")
     return tuple(Variable.of(method, each) for each in given)
 
 

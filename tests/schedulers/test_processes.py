@@ -250,6 +250,10 @@ def test_a_variable_that_a_worker_cannot_find_is_refused() -> None:
         schedulers.processes(1, context=one)
     with pytest.raises(TypeError, match="takes context variables, not str"):
         schedulers.processes(1, context=["trace"])
+    other: Any
+    for other in (None, 3, "", "trace"):
+        with pytest.raises(TypeError, match=rf"context={other!r}\): context takes a list of variables, not "):
+            schedulers.processes(1, context=other)
 
 
 # -- deaths

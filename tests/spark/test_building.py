@@ -91,10 +91,11 @@ def test_a_class_has_to_fit_the_columns(spark: Any) -> None:
         Flow.from_spark(spark.range(3), as_=Wrong)
 
 
-@pytest.mark.parametrize("as_", [int, list, "dict"])
-def test_rows_are_read_as_what_is_known(spark: Any, as_: Any) -> None:
+@pytest.mark.parametrize("wire", [None, "results"])
+@pytest.mark.parametrize("as_", [int, list, "dict", "", 0, ()])
+def test_rows_are_read_as_what_is_known(spark: Any, as_: Any, wire: Any) -> None:
     with pytest.raises(TypeError, match=r"Row, tuple, dict, pyarrow\.RecordBatch or an attrs class"):
-        Flow.from_spark(spark.range(3), as_=as_)
+        Flow.from_spark(spark.range(3), as_=as_, wire=wire)
 
 
 @attrs.frozen

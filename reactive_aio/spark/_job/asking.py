@@ -36,6 +36,17 @@ def answers(session: SparkSession) -> bool:
     return True
 
 
+def check_text(method: str, name: str, text: str) -> None:
+    """Raise for a text that can't be sent to the JVM: half of a pair that stands for one character.
+
+    The connection would break, as if Spark did not answer.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{method}({name}={text!r}): {name} has no UTF-8: {error.reason}") from error
+
+
 def check_running(method: str, at: SparkSession | SparkContext) -> None:
     """Raise if a session has been stopped."""
     if is_stopped(at):

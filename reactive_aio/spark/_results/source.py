@@ -87,4 +87,6 @@ def from_results(data: Any, as_: type[Any] | None, prefetch: int, ordered: bool)
             "from_spark() can't read a streaming DataFrame of Spark Connect, because micro-batches can't reach "
             "this process. Build the session with .master(...), not with .remote(...), and set checkpoint=..."
         )
-    return FromResults(data, reading_of(as_ or Row, data.schema), prefetch, ordered, connect=is_connect(data))
+    return FromResults(
+        data, reading_of(Row if as_ is None else as_, data.schema), prefetch, ordered, connect=is_connect(data)
+    )

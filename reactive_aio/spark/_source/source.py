@@ -291,5 +291,5 @@ def _made(data: Any, as_: type[Any] | None, prefetch: int, ordered: bool, wire: 
             )
         if connect or wire == "results":
             return from_results(given, as_, prefetch, ordered)
-        reads = None if isinstance(data, RDD) else reading_of(as_ or Row, data.schema)
+        reads = None if isinstance(data, RDD) else reading_of(Row if as_ is None else as_, data.schema)
         return FromSpark(given, reads, prefetch, ordered)

@@ -16,6 +16,7 @@ from attrs import asdict, evolve, field, frozen
 from ..._core.containers import new_dict
 from ...errors import SparkJobError, UnsupportedOnSparkError
 from ...operators._fluent import check_count
+from .._job.asking import check_text
 from .._job.calls import is_connect
 from ._writers import COLUMN, OF_A_RUN, PATIENCE, Batch, BatchWriter, Committed, check_columns, check_session
 
@@ -45,12 +46,14 @@ def _path(path: str | PathLike[str]) -> str:
     given: Any = path
     if not isinstance(given, (str, PathLike)):
         raise TypeError(f"Files(path={path!r}): path is a text or a path, not {type(path).__name__}")
+    check_text("Files", "path", fspath(path))
     return fspath(path)
 
 
 def _check_format(_: object, __: object, name: object) -> None:
     if not isinstance(name, str):
         raise TypeError(f"Files(format={name!r}): format is the name of one of Spark's, not {type(name).__name__}")
+    check_text("Files", "format", name)
 
 
 def _check_options(_: object, __: object, options: object) -> None:

@@ -27,6 +27,7 @@ from pyspark.sql.types import (
     TimeType,
 )
 
+from .._job.asking import check_text
 from .._task.values import says_more
 
 # `Any` stands for annotations here, which are of no type that could be named.
@@ -85,7 +86,9 @@ def check_schema(method: str, schema: object) -> None:
     """Raise unless the value is a schema, and for a class with a field that has no column type."""
     if isinstance(schema, type) and attrs.has(schema):
         struct_of(method, schema)
-    elif not isinstance(schema, (str, StructType)):
+    elif isinstance(schema, str):
+        check_text(method, "schema", schema)
+    elif not isinstance(schema, StructType):
         raise TypeError(
             f"{method}(schema={schema!r}): a schema is a text such as 'id long, name string', a StructType, or an "
             "attrs class"

@@ -17,6 +17,7 @@ from attrs import evolve, field, frozen
 
 from ...errors import UnsupportedOnSparkError
 from ...operators._fluent import is_async
+from .._job.asking import check_text
 from .._job.calls import is_connect
 from .._job.local_properties import NO_PROPERTIES, LocalProperties
 
@@ -111,6 +112,7 @@ def _check_table(_: object, __: object, table: str) -> None:
         raise TypeError(f"Table(table={given!r}): the name of a table is a text, not {type(given).__name__}")
     if not table.strip():
         raise ValueError(f"Table(table={table!r}): the name of a table must not be empty")
+    check_text("Table", "table", table)
 
 
 @frozen

@@ -22,6 +22,7 @@ from ..._core.guard import brief
 from ..._remote.frames import FAILED, STOP, Frame
 from ..._remote.handshake import Guard
 from ...errors import SparkJobError
+from ...operators._fluent import check_count, check_whole
 from .._job.asking import asking
 from .._task.connecting import bare
 from .._task.rows import check_kind, reading
@@ -97,13 +98,8 @@ def inbox(
                 async with batch as rows:  # acknowledges when the block is left in peace
                     await rows.for_each(print)
     """
-    if prefetch < 1:
-        raise ValueError(f"inbox(prefetch={prefetch}): prefetch must be at least 1")
-    if not 0 <= port < 2**16:
-        raise ValueError(f"inbox(port={port}): port is a TCP port, or 0 for any free one")
-    if not patience > 0:
-        raise ValueError(f"inbox(patience={patience}): patience must be a number of seconds above 0")
     check_kind(as_, "inbox")
+    _check_arguments(host, port, prefetch, patience)
 
     async def opened() -> Inbox[Any]:
         own: Inbox[Any] = Inbox(as_, prefetch, bare(host), port, patience)
@@ -111,6 +107,20 @@ def inbox(
         return own
 
     return Block(opened)
+
+
+def _check_arguments(host: object, port: object, prefetch: object, patience: object) -> None:
+    if not isinstance(host, str):
+        raise TypeError(
+            f"inbox(host={host!r}): host is a name or an address of this machine, not {type(host).__name__}"
+        )
+    if not 0 <= check_whole("inbox", "port", port) < 2**16:
+        raise ValueError(f"inbox(port={port}): port is a TCP port, or 0 for any free one")
+    check_count("inbox", "prefetch", prefetch, 1)
+    if not isinstance(patience, (int, float)) or isinstance(patience, bool):
+        raise TypeError(f"inbox(patience={patience!r}): patience is a number of seconds, not {type(patience).__name__}")
+    if not patience > 0:
+        raise ValueError(f"inbox(patience={patience}): patience must be a number of seconds above 0")
 
 
 @define(eq=False)

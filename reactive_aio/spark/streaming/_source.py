@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from os import PathLike
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, field, frozen
@@ -15,7 +16,7 @@ from ..._plan import Elsewhere, Inlet, Pushed
 from ...errors import SparkJobError, TaskCancelledError, UnsupportedOnSparkError
 from ...operators._fluent import check_flag
 from ...spec import Subscription, add_demand
-from .._job.asking import asking, check_running
+from .._job.asking import asking, check_running, check_text
 from .._job.local_properties import NO_PROPERTIES, LocalProperties
 from .._source.insight import ui_of
 from .._task.rows import Reading, reading
@@ -243,14 +244,15 @@ def check_query(method: str, checkpoint: object, output_mode: str, trigger: Any)
         raise ValueError(
             f"{method}(checkpoint={folder!r}): checkpoint must be a folder, which records the progress of the stream"
         )
+    check_text(method, "checkpoint", folder)
     if output_mode not in MODES:
         raise ValueError(f"{method}(output_mode={output_mode!r}): choose one of {', '.join(MODES)}")
-    if not isinstance(trigger or {}, Mapping):
+    if not isinstance(trigger, (Mapping, NoneType)):
         raise TypeError(
             f"{method}(trigger={trigger!r}): trigger must be a mapping, such as {{'availableNow': True}} or "
             "{'processingTime': '1 second'}"
         )
-    given: dict[str, Any] = dict(trigger or {})
+    given: dict[str, Any] = {} if trigger is None else dict(trigger)
     if len(given) > 1 or not given.keys() <= set(TRIGGERS):
         raise UnsupportedOnSparkError(
             f"{method}(trigger={given!r}): choose one of {', '.join(TRIGGERS)}, such as "
@@ -284,6 +286,6 @@ def from_stream(
     with asking("from_spark", data.sparkSession):
         if not data.isStreaming:
             raise ends
-        kinds = reading(as_ or Row, data.schema)
+        kinds = reading(Row if as_ is None else as_, data.schema)
         properties = LocalProperties.here(data.sparkSession.sparkContext)
     return FromSparkStream(data, kinds, folder, output_mode, given, prefetch, ordered, properties)

@@ -33,6 +33,25 @@ async def test_a_writer_takes_nothing_for_a_session_that_is_none(writer: Any) ->
             writer(other, "a place")
 
 
+HALF = "\udcff"
+"""Half a character, as in the name of a file that has no UTF-8."""
+
+
+@pytest.mark.parametrize(
+    ("name", "use"),
+    [
+        ("path", lambda spark: Files(spark, HALF)),
+        ("format", lambda spark: Files(spark, "out", format=HALF)),
+        ("table", lambda spark: Table(spark, HALF)),
+        ("schema", lambda spark: Flow.range(3).run_sync(lambda flow: flow.to_spark(Frames(spark, print), HALF))),
+        ("schema", lambda spark: Flow.from_spark(spark.range(3)).to_frame(HALF)),
+    ],
+)
+def test_half_a_character_is_refused_before_it_breaks_the_connection_to_spark(spark: Any, name: str, use: Any) -> None:
+    with pytest.raises(ValueError, match=rf"\({name}='\\udcff'\): {name} has no UTF-8: surrogates not allowed"):
+        use(spark)
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

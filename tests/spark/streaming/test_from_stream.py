@@ -342,7 +342,10 @@ async def test_with_a_ledger_a_batch_that_comes_again_takes_effect_once(
         ({"checkpoint": " "}, ValueError, "checkpoint must be a folder"),
         ({"checkpoint": 5}, TypeError, r"checkpoint=5\): checkpoint must be the path of a folder"),
         ({"checkpoint": b"out"}, TypeError, r"checkpoint=b'out'\): checkpoint must be the path of a folder"),
+        ({"checkpoint": "\udcff"}, ValueError, "checkpoint has no UTF-8: surrogates not allowed"),
         ({"trigger": "availableNow"}, TypeError, r"trigger='availableNow'\): trigger must be a mapping, such as"),
+        ({"trigger": ""}, TypeError, r"trigger=''\): trigger must be a mapping, such as"),
+        ({"trigger": 0}, TypeError, r"trigger=0\): trigger must be a mapping, such as"),
         ({"output_mode": "some"}, ValueError, "append, update, complete"),
         ({"trigger": {"realTime": "5 seconds"}}, UnsupportedOnSparkError, "Continuous and real-time mode have no"),
         ({"trigger": {"continuous": "1 second"}}, UnsupportedOnSparkError, "Continuous and real-time mode have no"),
@@ -353,6 +356,7 @@ async def test_with_a_ledger_a_batch_that_comes_again_takes_effect_once(
         ({"prefetch": 0}, ValueError, "prefetch"),
         ({"ordered": "no"}, TypeError, "ordered is True or False"),
         ({"as_": int}, TypeError, "an attrs class"),
+        ({"as_": ""}, TypeError, "an attrs class"),
     ],
 )
 def test_bad_options_are_refused(

@@ -606,6 +606,13 @@ async def test_closing_hangs_up_on_all() -> None:
     [
         ({"as_": int}, TypeError, "an attrs class"),
         ({"as_": Reading, "prefetch": 0}, ValueError, "at least 1"),
+        ({"as_": Reading, "prefetch": True}, TypeError, "prefetch is a whole number, not bool"),
+        ({"as_": Reading, "prefetch": 1.5}, TypeError, "prefetch is a whole number, not float"),
+        ({"as_": Reading, "host": None}, TypeError, "host is a name or an address of this machine, not NoneType"),
+        ({"as_": Reading, "port": "80"}, TypeError, "port is a whole number, not str"),
+        ({"as_": Reading, "port": 1.5}, TypeError, "port is a whole number, not float"),
+        ({"as_": Reading, "patience": "1"}, TypeError, "patience is a number of seconds, not str"),
+        ({"as_": Reading, "patience": True}, TypeError, "patience is a number of seconds, not bool"),
         ({"as_": Reading, "patience": 0.0}, ValueError, "a number of seconds above 0"),
     ],
 )
