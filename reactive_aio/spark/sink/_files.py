@@ -59,6 +59,11 @@ def _check_format(_: object, __: object, name: object) -> None:
 def _check_options(_: object, __: object, options: object) -> None:
     if not isinstance(options, Mapping):
         raise TypeError(f"Files(options={options!r}): options are a dict, such as {{'compression': 'zstd'}}")
+    given: Mapping[Any, Any] = options
+    for name, value in given.items():
+        if not isinstance(name, str):
+            raise TypeError(f"Files(options={options!r}): the name of an option is a text, not {type(name).__name__}")
+        check_text("Files", "options", f"{name}={value}")
 
 
 def _check_parts(_: object, __: object, parts: int | None) -> None:
