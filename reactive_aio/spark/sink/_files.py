@@ -18,6 +18,7 @@ from ...errors import SparkJobError, UnsupportedOnSparkError
 from ...operators._fluent import check_count
 from .._job.asking import check_text
 from .._job.calls import is_connect
+from .._job.told import told
 from ._writers import COLUMN, OF_A_RUN, PATIENCE, Batch, BatchWriter, Committed, check_columns, check_session
 
 if TYPE_CHECKING:
@@ -32,6 +33,11 @@ LEFTOVER: Final = "-[^-]+"
 REPLACES: Final = "_replaces.json"
 """The file with the names that a run still has to remove."""
 MODES: Final = ("append", "overwrite", "error", "ignore")
+OF_FILES: Final = (
+    "org.apache.spark.sql.execution.datasources.FileFormat",
+    "org.apache.spark.sql.execution.datasources.v2.FileDataSourceV2",
+)
+"""The types of Spark's own formats that are files."""
 
 
 def _check_classic(writer: BatchWriter, _: object, session: SparkSession) -> None:
@@ -117,14 +123,32 @@ class Files(BatchWriter):
     """Options of the DataFrameWriter, such as the compression."""
 
     def prepare(self, empty: DataFrame) -> None:
-        """Reserve the name of the batch column, and check for the columns of the folders."""
+        """Reserve the name of the batch column, and check the format and the columns of the folders."""
         check_columns(self, empty)
+        self._check_kind()
         for name in self.partition_by:
             if name not in empty.columns:
                 raise ValueError(f"Files(partition_by={self.partition_by}): the schema has no column {name}")
         if len(self.partition_by) == len(empty.columns):
             raise ValueError(
                 f"Files(partition_by={self.partition_by}): these are all columns of the schema, and files need another one"
+            )
+
+    def _check_kind(self) -> None:
+        """Raise for a format that Spark does not know, or in which it writes no files. It does not know of others' formats."""
+        context: Any = self.session.sparkContext
+        session: Any = self.session
+        kinds, classes = context._jvm.org.apache.spark.sql.execution.datasources, context._jvm.java.lang.Class
+        try:
+            kind = kinds.DataSource.lookupDataSource(self.format, session._jsparkSession.sessionState().conf())
+        except Exception as error:
+            raise ValueError(f"Files(format={self.format!r}): {told(error)}") from error
+        loader, name = kind.getClassLoader(), kind.getName()
+        if name.startswith("org.apache.spark.") and not any(
+            classes.forName(each, False, loader).isAssignableFrom(kind) for each in OF_FILES
+        ):
+            raise ValueError(
+                f"Files(format={self.format!r}): Spark writes no files in this format. Choose another, such as parquet or json"
             )
 
     def committed(self) -> Committed:

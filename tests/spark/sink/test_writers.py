@@ -140,6 +140,32 @@ async def test_a_batch_of_another_writer_is_not_taken_for_ones_own(spark: Any, t
         await Flow.range(6).to_spark(Late(spark, tmp_path, run="a"), "id long", size=2)
 
 
+@pytest.mark.parametrize("size", [None, 2])
+@pytest.mark.parametrize(
+    ("format", "said"),
+    [
+        ("console", "Spark writes no files in this format"),
+        ("jdbc", "Spark writes no files in this format"),
+        ("parket", "Failed to find the data source: parket"),
+    ],
+)
+async def test_a_format_without_files_is_refused_before_the_flow_is_read(
+    spark: Any, tmp_path: Path, size: int | None, format: str, said: str
+) -> None:
+    read = list[int]()
+    flow = Flow.range(3).do_on_next(read.append) if size else Flow.from_spark(spark.range(3), as_=tuple)
+
+    with pytest.raises(ValueError, match=rf"Files\(format='{format}'\): .*{said}"):
+        await flow.to_spark(Files(spark, tmp_path, format=format), "id long", size=size)
+    assert not read
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("format", ["orc", "org.apache.spark.sql.json", "parquet"])
+async def test_a_format_may_be_any_of_sparks(spark: Any, tmp_path: Path, format: str) -> None:
+    assert 3 == (await Flow.range(3).to_spark(Files(spark, tmp_path, format=format), "id long", size=2)).rows
+
+
 @pytest.mark.parametrize(
     ("entry", "is_data"),
     [("_day=3", True), ("day=3", True), ("_SUCCESS", False), (".hidden", False), ("part._COPYING_", False)],
