@@ -22,7 +22,7 @@ from ..._remote.handshake import Guard
 from ...errors import SparkJobError
 from ...hooks import also_failed, drop_error
 from ...operators._fluent import check_count, check_function
-from .._job.asking import asking
+from .._job.asking import asking, check_text
 from .._job.told import told
 from .._task.connecting import listen
 from .._task.zones import zone_of
@@ -81,6 +81,7 @@ def feed(
     (Spark: a streaming ``DataSource``; Kafka: ``maxOffsetsPerTrigger``.)
     """
     _check_source(flow)
+    _check_name(name)
     if callable(flow) and name is None:
         raise ValueError(
             "feed() needs name=... with a function from the offset to the flow: checkpoints refer to the feed by this name"
@@ -89,8 +90,6 @@ def feed(
         raise ValueError(
             "feed(name=...) needs a function from the offset to the flow, so that the feed can continue after a restart"
         )
-    if name == "":
-        raise ValueError("feed(name=''): name must not be empty, because checkpoints refer to the feed by it")
     for label, count in (("ahead", ahead), ("batch", batch), ("partitions", partitions)):
         check_count("feed", label, count, 1)
     _check_session(session)
@@ -119,6 +118,16 @@ def _check_source(source: object) -> None:
         check_function("feed", source, "return the flow from an ordinary function")
     else:
         _check_flow(source, f"feed() takes a flow, or a function from an offset to one, not {type(source).__name__}")
+
+
+def _check_name(name: object) -> None:
+    if name is None:
+        return
+    if not isinstance(name, str):
+        raise TypeError(f"feed(name={name!r}): name is a text, not {type(name).__name__}")
+    if not name:
+        raise ValueError("feed(name=''): name must not be empty, because checkpoints refer to the feed by it")
+    check_text("feed", "name", name)
 
 
 def _check_session(session: object) -> None:

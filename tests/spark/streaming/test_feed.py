@@ -275,6 +275,7 @@ async def test_the_secret_never_travels(spark: Any, checkpoint: str) -> None:
         ({"partitions": 0}, "partitions"),
         ({"name": "a"}, "name"),
         ({"name": ""}, "name"),
+        ({"name": "\udcff"}, "name has no UTF-8"),
     ],
 )
 async def test_bad_options_are_refused(spark: Any, options: dict[str, Any], told: str) -> None:
@@ -293,6 +294,7 @@ async def no_coroutine(offset: int) -> Flow[int]:
         ([1, 2], {}, "feed() takes a flow, or a function from an offset to one, not list"),
         (no_coroutine, {"name": "a"}, "feed() takes an ordinary function, but no_coroutine is async def"),
         (Flow.range(3), {"batch": 1.5}, "feed(batch=1.5): batch is a whole number"),
+        (lambda at: Flow.range(at, 3), {"name": 5}, "feed(name=5): name is a text, not int"),
         (Flow.range(3), {"session": None}, "feed(session=None): session must be a SparkSession"),
     ],
 )
