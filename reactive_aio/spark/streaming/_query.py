@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import socket
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
@@ -73,6 +74,12 @@ def hush() -> None:
             logger.addFilter(_not_ours)
 
 
+def folder_of(checkpoint: str) -> str:
+    """Return one name for the folder of a checkpoint, however it is written: as a URI, or by a link."""
+    local = re.sub("^file:(//(?=/))?", "", checkpoint)
+    return local if "://" in local else os.path.realpath(local)
+
+
 @contextmanager
 def claimed(checkpoint: str, query: Query) -> Generator[None]:
     """Keep a checkpoint for one query. The next one waits if this one is stopping, and is refused otherwise.
@@ -80,7 +87,7 @@ def claimed(checkpoint: str, query: Query) -> Generator[None]:
     Spark alone would stop the first for the second, and wait until the subscriber has consumed the current micro-batch.
     The subscriber would then see the end of the stream.
     """
-    folder = checkpoint if "://" in checkpoint else os.path.abspath(checkpoint)
+    folder = folder_of(checkpoint)
     while (other := CLAIMED.setdefault(folder, query)) is not query:
         if not (other.stopping and other.wait(STOP)):
             raise SparkJobError(
@@ -149,8 +156,8 @@ class Query:
 
     def _thread(self, work: Callable[[], None]) -> None:
         thread = Thread(target=work, name=f"reactive_aio-stream-{len(self._threads)}", daemon=True)
-        self._threads.append(thread)
         thread.start()
+        self._threads.append(thread)  # behind the start: the leading thread joins the others when the query ends
 
     # -- on the threads
 

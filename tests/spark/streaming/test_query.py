@@ -20,7 +20,7 @@ from tests.subscribers import Recorder
 pytest.importorskip("pyspark")
 
 from reactive_aio.spark._task.rows import Reading
-from reactive_aio.spark.streaming import MicroBatch, WrittenBatch, inbox
+from reactive_aio.spark.streaming import MicroBatch, WrittenBatch, _query, inbox
 from reactive_aio.spark.streaming._query import CLAIMED
 from reactive_aio.spark.streaming._source import FromSparkStream, StreamSubscription
 
@@ -155,6 +155,27 @@ async def test_one_that_asks_for_more_all_the_same_is_told_when_the_query_has_en
     assert [] == queries[0].committed
 
 
+async def test_a_query_that_ends_just_when_it_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flow, queries = batches(tmp_path)
+
+    class Late(threading.Thread):
+        """A thread that starts when the query has ended, if it is to stop it."""
+
+        def start(self) -> None:
+            if self.name == "reactive_aio-stream-1":
+                queries[0].stop()
+                batch.acknowledge()
+                (leading,) = (each for each in threading.enumerate() if each.name == "reactive_aio-stream-0")
+                leading.join(LIMIT)
+            super().start()
+
+    monkeypatch.setattr(_query, "Thread", Late)
+    async with asyncio.timeout(LIMIT), flow.open() as items:
+        batch = await anext(items)
+    assert [0] == queries[0].committed
+    assert str(tmp_path) not in CLAIMED
+
+
 # -- a checkpoint
 
 
@@ -171,6 +192,24 @@ async def test_a_checkpoint_is_for_one_query_at_a_time(tmp_path: Path, monkeypat
 
     assert [] == started
     assert 0 == (await second.first()).id
+
+
+@pytest.mark.parametrize("written", ["link", "{}/link", "file:{}/checkpoint", "file://{}/link/"])
+async def test_a_checkpoint_that_is_written_in_another_way_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "checkpoint").mkdir()
+    (tmp_path / "link").symlink_to("checkpoint")
+    first, _ = batches(tmp_path / "checkpoint")
+    second, started = batches(written.format(tmp_path))
+    async with first.open() as items:
+        (await anext(items)).acknowledge()
+        with pytest.raises(SparkJobError, match=r"a checkpoint serves one query at a time\. Use another checkpoint"):
+            await second.first()
+        (await anext(items)).acknowledge()
+
+    assert [] == started
 
 
 async def test_the_next_query_of_a_checkpoint_waits_for_the_end_of_one_that_was_stopped(tmp_path: Path) -> None:
