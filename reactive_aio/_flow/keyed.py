@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeGuard, TypeVar, overload
 
 from attrs import evolve, frozen
 
@@ -15,6 +15,9 @@ from ..operators.folding.ranking import TopK
 from ..operators.windowing.by_key import GroupByKey
 from ..operators.windowing.join import HOWS, LEFT, RIGHT, Join, JoinByKey, OnSide
 from .flow import Flow
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 K_co = TypeVar("K_co", covariant=True)
 T_co = TypeVar("T_co", covariant=True)
@@ -53,7 +56,13 @@ class KeyedFlow(Generic[K_co, T_co]):
         """Apply ``fn`` to each element, as ``Flow.map`` does."""
         return self._with(self._chain.map(fn))
 
-    def filter(self, predicate: Callable[[T_co], object]) -> KeyedFlow[K_co, T_co]:
+    @overload
+    def filter(self, predicate: Callable[[T_co], TypeGuard[U]]) -> KeyedFlow[K_co, U]: ...
+    @overload
+    def filter(self, predicate: Callable[[T_co], TypeIs[U]]) -> KeyedFlow[K_co, U]: ...
+    @overload
+    def filter(self, predicate: Callable[[T_co], object]) -> KeyedFlow[K_co, T_co]: ...
+    def filter(self, predicate: Callable[[T_co], object]) -> KeyedFlow[K_co, Any]:
         """Keep the elements for which ``predicate`` is true, as ``Flow.filter`` does."""
         return self._with(self._chain.filter(predicate))
 
@@ -118,7 +127,7 @@ class KeyedFlow(Generic[K_co, T_co]):
         """
         return self._folded(Fold(fn, initial), any_order)
 
-    def reduce(self, fn: Callable[[Any, T_co], Any], *, any_order: bool = False) -> Flow[tuple[K_co, T_co]]:
+    def reduce(self, fn: Callable[[T_co, T_co], T_co], *, any_order: bool = False) -> Flow[tuple[K_co, T_co]]:
         """Combine the elements of each key into one of them, from the left, beginning with the first.
 
         See ``fold`` for ``any_order``.

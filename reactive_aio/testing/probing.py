@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from types import TracebackType
-from typing import Generic, Self, TypeVar
+from typing import Generic, Self, TypeVar, overload
 
 from .._clocks.virtual import DeadlockError, VirtualTimeLoop
 from ..spec import UNBOUNDED, Publisher
@@ -14,6 +14,7 @@ from .settling import settle
 from .snapshot import Event, regions, shown
 
 T = TypeVar("T")
+E = TypeVar("E", bound=BaseException)
 
 
 class ProbeError(AssertionError):
@@ -104,6 +105,10 @@ class StreamProbe(Generic[T]):
         if event.kind != COMPLETE:
             raise self._failure(COMPLETE, event)
 
+    @overload
+    async def expect_error(self, *, match: str | None = None) -> Exception: ...
+    @overload
+    async def expect_error(self, kind: type[E] | tuple[type[E], ...], *, match: str | None = None) -> E: ...
     async def expect_error(
         self, kind: type[BaseException] | tuple[type[BaseException], ...] = Exception, *, match: str | None = None
     ) -> BaseException:

@@ -14,6 +14,8 @@ from .take import Take
 if TYPE_CHECKING:
     import asyncio
 
+    from typing_extensions import TypeIs
+
     from ..._flow.flow import Flow
 
 T_co = TypeVar("T_co", covariant=True)
@@ -28,6 +30,8 @@ class Filtering(Fluent[T_co]):
 
     @overload
     def filter(self, predicate: Callable[[T_co], TypeGuard[S]]) -> Flow[S]: ...
+    @overload
+    def filter(self, predicate: Callable[[T_co], TypeIs[S]]) -> Flow[S]: ...
     @overload
     def filter(self, predicate: Callable[[T_co], object]) -> Flow[T_co]: ...
     def filter(self, predicate: Callable[[T_co], object]) -> Flow[Any]:
