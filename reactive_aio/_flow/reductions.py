@@ -43,7 +43,7 @@ class Reductions(Fluent[T_co]):
 
     __slots__ = ()
 
-    async def to_set(self: Reductions[Hashable]) -> set[T_co]:
+    async def to_set(self) -> set[T_co]:
         """Return the set of the elements.
 
         Demand: unbounded. Put ``take`` before it to bound the set.
@@ -58,7 +58,7 @@ class Reductions(Fluent[T_co]):
         """
         from ..operators.folding.summing import ToSet
 
-        return await self._value(ToSet[Any](), set(), kept=iter)
+        return await self._value(ToSet[T_co](), set(), kept=iter)
 
     @overload
     async def to_dict(self: Reductions[tuple[K, V]]) -> dict[K, V]: ...

@@ -9,9 +9,5 @@ def joined(a: int, b: int) -> str:
     return f"{a}{b}"
 
 
-async def elements_without_a_hash(flow: Flow[list[int]]) -> None:
-    await flow.to_set()  # type: ignore[misc]
-
-
 def reduced_to_another_type(flow: Flow[int]) -> None:
     flow.group_by_key(str).reduce(joined)  # type: ignore[arg-type]

@@ -247,7 +247,8 @@ def check_query(method: str, checkpoint: object, output_mode: str, trigger: Any)
     check_text(method, "checkpoint", folder)
     if output_mode not in MODES:
         raise ValueError(f"{method}(output_mode={output_mode!r}): choose one of {', '.join(MODES)}")
-    if not isinstance(trigger, (Mapping, NoneType)):
+    checked: object = trigger  # its declared type, which the test narrows
+    if not isinstance(checked, (Mapping, NoneType)):
         raise TypeError(
             f"{method}(trigger={trigger!r}): trigger must be a mapping, such as {{'availableNow': True}} or "
             "{'processingTime': '1 second'}"
