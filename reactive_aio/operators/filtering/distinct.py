@@ -67,21 +67,19 @@ class Remembering(Transform[T, T]):
 
     template: ClassVar[Template | None] = Template("""
         if item not in $seen:
-            if len($seen) < $max_keys:
-                $seen[item] = None
-            else:
-                $overflow(item)
+            $remember(item)
             $rest
     """)
 
-    def overflow(self, key: Hashable) -> None:
-        """Add a new key in the place of the oldest."""
-        if not self.evict:
-            raise LimitExceededError(
-                f"distinct(max_keys={self.max_keys}) has no room for another key, {label(key)}. Raise max_keys, or "
-                "set evict=True to forget the oldest key"
-            )
-        self.seen.popitem(last=False)
+    def remember(self, key: Hashable) -> None:
+        """Add a new key, in the place of the oldest if there is no other."""
+        if len(self.seen) == self.max_keys:
+            if not self.evict:
+                raise LimitExceededError(
+                    f"distinct(max_keys={self.max_keys}) has no room for another key, {label(key)}. Raise max_keys, or "
+                    "set evict=True to forget the oldest key"
+                )
+            self.seen.popitem(last=False)
         self.seen[key] = None
 
 
@@ -91,10 +89,7 @@ class RememberingKeys(Remembering[T]):
     template: ClassVar[Template | None] = Template("""
         key = $key(item)
         if key not in $seen:
-            if len($seen) < $max_keys:
-                $seen[key] = None
-            else:
-                $overflow(key)
+            $remember(key)
             $rest
     """)
 
@@ -104,8 +99,10 @@ class RememberingSome(Remembering[T]):
 
     __slots__ = ()
 
-    def overflow(self, key: Hashable) -> None:
-        """Do nothing."""
+    def remember(self, key: Hashable) -> None:
+        """Put a new key in, if there is room."""
+        if len(self.seen) < self.max_keys:
+            self.seen[key] = None
 
 
 class RememberingSomeKeys(RememberingSome[T]):

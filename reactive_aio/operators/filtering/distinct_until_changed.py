@@ -10,6 +10,7 @@ from attrs import define, field, frozen
 
 from ..._core.missing import MISSING
 from ..._fusion import Stage, Template, Transform
+from .._itself import itself
 
 T = TypeVar("T")
 
@@ -28,9 +29,7 @@ class DistinctUntilChanged(Stage[T, T]):
         """Return a place for what came last."""
         if self.key is None and self.comparer is None:
             return Changes[T]()
-        if self.key is None:
-            return ChangesIn[T](self.comparer or eq)
-        return ChangesBy[T](self.key, self.comparer or eq)
+        return ChangesBy[T](self.key or itself, self.comparer or eq)
 
 
 @define
@@ -44,25 +43,6 @@ class Changes(Transform[T, T]):
     template: ClassVar[Template | None] = Template(
         """
         if $last is $missing or not ($last == item):
-            $last = item
-            $rest
-        """,
-        local=("last",),
-    )
-
-
-@define
-class ChangesIn(Transform[T, T]):
-    """The same by a comparison of elements."""
-
-    comparer: Callable[[Any, Any], object]
-    last: Any = field(init=False, default=MISSING)
-
-    missing: ClassVar[Any] = MISSING
-
-    template: ClassVar[Template | None] = Template(
-        """
-        if $last is $missing or not $comparer($last, item):
             $last = item
             $rest
         """,

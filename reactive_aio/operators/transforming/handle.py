@@ -18,9 +18,7 @@ R = TypeVar("R")
 class SynchronousSink(Generic[R]):
     """The second argument of the function of ``Flow.handle``, to be used before that returns."""
 
-    # The lines of `Handling` use both without a method, which would be a call for each element.
     _item: Any = field(init=False, default=MISSING)
-    """The element to emit, if there is one."""
     _over: bool = field(init=False, default=False)
 
     def next(self, item: R) -> None:
@@ -34,6 +32,11 @@ class SynchronousSink(Generic[R]):
     def complete(self) -> None:
         """Complete the flow, after the result for the current element."""
         self._over = True
+
+    def take(self) -> Any:
+        """Return the element to emit, if there is one. For the library."""
+        item, self._item = self._item, MISSING
+        return item
 
     @property
     def over(self) -> bool:
@@ -65,11 +68,10 @@ class Handling(Transform[T, R]):
 
     template: ClassVar[Template | None] = Template("""
         $fn(item, $sink)
-        item = $sink._item
+        item = $sink.take()
         if item is not $missing:
-            $sink._item = $missing
             $rest
-        if $sink._over:
+        if $sink.over:
             $stop
     """)
 
