@@ -345,6 +345,22 @@ def test_an_inner_async_generator_that_does_not_wait_costs_neither_a_region_nor_
     assert for_more(python_calls, concat_mapped, 500) <= 78 * 500
 
 
+def test_an_inner_result_costs_neither_a_region_nor_a_task() -> None:
+    def flat_mapped(n: int) -> Flow[int]:
+        return Flow.range(n).flat_map(lambda item: Flow.from_awaitable(lambda: later(item)))
+
+    def awaited(n: int) -> Flow[int]:
+        return Flow.range(n).flat_map(lambda item: Flow.from_awaitable(lambda: asyncio.sleep(0, item)))
+
+    # With a region and a task for each 234 and 246.
+    assert for_more(python_calls, flat_mapped, 500) <= 88 * 500
+    assert for_more(python_calls, awaited, 500) <= 145 * 500
+
+
+async def later(item: int) -> int:
+    return item
+
+
 @pytest.mark.parametrize(
     ("flow", "calls"),
     [

@@ -296,6 +296,9 @@ class Awaited(Source[T_co]):
 
     __slots__ = ()
 
+    single: bool = False
+    """Whether it has one element, so that the end is known with the element."""
+
     @abstractmethod
     def iterator(self, where: object) -> AsyncIterator[T_co]:
         """Return the iterator of a subscription.

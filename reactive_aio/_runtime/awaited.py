@@ -149,12 +149,12 @@ class AwaitedInput:
 
     def stretch(self) -> Iterator[Any] | None:
         """Return what reads the iterator, unless that waits for something."""
-        if self.ended or self.pace.awaiting is not None:
+        if self.pace.awaiting is not None:
             return None
         if self._answers:
             self._answering = True
             return _one(self._answered())
-        return self.begun()
+        return None if self.ended else self.begun()
 
     def _answered(self) -> Any:
         *before, answer = self._answers
@@ -173,7 +173,9 @@ class AwaitedInput:
         """Return what reads the iterator, made if need be."""
         reading = self.reading
         if reading is None:
-            made: Any = self._read()  # no cast, which is a call, and most iterators of services are short
+            made: Any = (
+                self._read_one() if self._source.single else self._read()
+            )  # no cast, which is a call, and most iterators of services are short
             reading = self.reading = made
         return reading
 
@@ -309,6 +311,25 @@ class AwaitedInput:
                 return  # a generator that has ended needs no closing
         yield from self._shut(iterator, failure, answers)
         del failure  # a traceback leads back to here
+
+    @coroutine
+    def _read_one(self) -> Generator[Any, None, None]:
+        """As `_read`, where the iterator has one element."""
+        iterator: AsyncIterator[Any] | None = None
+        failure: BaseException | None = None
+        try:
+            iterator = self._source.iterator(self._where)
+            item = yield from _awaited(iterator.__anext__())  # pyright: ignore[reportUnknownVariableType] - Any
+            self.ended = True  # before the element is taken, so that the end needs no demand
+            yield item
+        except Left as leaving:
+            leaving.__traceback__ = None  # as above
+        except FAILURES as error:
+            if isinstance(error, GeneratorExit) and is_closed_with(error, self.loop):
+                raise
+            failure = error
+        yield from self._shut(iterator, failure, [])
+        del failure  # as above
 
     async def _shut(
         self, iterator: AsyncIterator[Any] | None, failure: BaseException | None, answers: list[Any]

@@ -213,7 +213,7 @@ class DirectAwaited(Direct, Taker):
     def _step(self, until: float) -> bool:
         """Run one pass, or the next part of it, or fail after the last element. Return False after the end."""
         run, error = self._run, self._awaited.error
-        self._read = self._awaited.ended  # in a pass, or by a cancel where it waited
+        self._read = self._awaited.ended and self._awaited.emptied  # in a pass, or by a cancel where it waited
         if error is not None and self._read and run.current is None and not (run.may_stop and run.done):
             self._awaited.error = None
             self._fail(error)

@@ -47,7 +47,8 @@ class IteratorSubscription:
         self._outer: RegionDriver | None = outer
         """The region that reads the flow, by its combinator, until all is over: it refers to what it reads."""
         self._outer_host = outer.host
-        self._receiver = receiver
+        self._receiver: Any = receiver
+        """Gets the signals, until all is over: it refers to the region, by whose snapshots this subscription is kept."""
         self.closed = False
         """Whether the end has been signalled, or the receiver has cancelled: it reads no more."""
         self.context = outer.context
@@ -158,7 +159,7 @@ class IteratorSubscription:
             self._hand_over(owner)
 
     def _leave(self) -> None:
-        self._outer = self._borrow = None
+        self._outer = self._borrow = self._receiver = None
 
     def _hand_over(self, owner: SpareOwner) -> None:
         """Leave to the owner what it alone does: to await something, and to close the iterator."""
@@ -194,6 +195,8 @@ class IteratorSubscription:
                     return True
             if over and not self.closed:
                 source.left = True
+                if source.reading is not None:
+                    source.resume()  # to its end, which has been known since its one element came
                 self._signal_end()
                 return False  # nothing is left to let go of
         except FAILURES as error:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from reactive_aio import Flow, SourceCancelledError, hooks, schedulers
+from tests.operators.test_iterators_in_each_way import AWAITED, Read, each
 from tests.subscribers import Recorder, idle
 
 VARIABLE: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="unset")
@@ -125,6 +126,37 @@ async def test_a_result_that_comes_in_spite_of_the_cancellation_goes_to_the_hook
             await idle()
             task.cancel()
     assert ["in spite"] == discarded
+
+
+@each()
+async def test_a_result_that_answers_a_cancel_of_its_own_task_is_the_element(read: Read) -> None:
+    async def answer() -> str:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        try:
+            await asyncio.sleep(1000)
+        except asyncio.CancelledError:
+            task.uncancel()
+            return "answer"
+        return "never"
+
+    assert ["answer"] == await read(Flow.from_awaitable(answer))
+
+
+@each()
+async def test_the_end_comes_with_the_element_whoever_reads(read: Read) -> None:
+    assert [1, 2] == await read(Flow.from_awaitable(lambda: asyncio.sleep(0, 1)).concat(Flow.of(2)))
+    assert [1] == await read(Flow.from_awaitable(lambda: asyncio.sleep(0, 1)))
+
+
+@each(AWAITED)
+async def test_the_end_of_an_iteration_that_is_awaited_is_a_failure(read: Read) -> None:
+    async def over() -> int:
+        raise StopAsyncIteration
+
+    with pytest.raises((StopAsyncIteration, RuntimeError)):
+        await read(Flow.from_awaitable(over))
 
 
 async def test_a_future_that_somebody_else_cancels_is_a_failure() -> None:

@@ -2,35 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from inspect import isawaitable
 from typing import TypeVar
 
-from attrs import frozen
+from attrs import define, frozen
 
 from ..._core.guard import as_of_a_generator
 from ..._fusion import label
-from ..._plan import Pulled
-from .task import Production, TaskSource
+from ..._plan import Awaited, Pulled
 
 T = TypeVar("T")
 
 
 @frozen
-class FromAwaitable(TaskSource[T]):
+class FromAwaitable(Awaited[T]):
     """Source of ``Flow.from_awaitable``."""
+
+    single = True
 
     factory: Callable[[], Awaitable[T]]
 
-    async def produce(self, production: Production) -> None:
-        """Await the result of the factory."""
-        awaitable = self.factory()
-        if not isawaitable(awaitable):
-            kind = type(awaitable).__name__
-            raise TypeError(
-                f"{label(self.factory)} returned a value that can't be awaited, of type {kind}: use Flow.from_callable"
-            )
-        production.deliver([await awaitable])
+    def iterator(self, where: object) -> AsyncIterator[T]:
+        """Return what awaits the result of the factory."""
+        return _Result(self.factory)
+
+
+@define(eq=False)
+class _Result(AsyncIterator[T]):
+    """The one result of a factory."""
+
+    _factory: Callable[[], Awaitable[T]]
+
+    async def __anext__(self) -> T:
+        awaitable = self._factory()
+        if isawaitable(awaitable):
+            return await awaitable
+        raise TypeError(
+            f"{label(self._factory)} returned a value that can't be awaited, of type {type(awaitable).__name__}: "
+            "use Flow.from_callable"
+        )
 
 
 @frozen

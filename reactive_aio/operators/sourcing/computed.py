@@ -29,7 +29,7 @@ class Computed(Fluent[T_co]):
     def from_awaitable(cls, factory: Callable[[], Awaitable[U]]) -> Flow[U]:
         """Emit the result of ``await factory()``, anew for each subscription.
 
-        Demand: the first request calls ``factory``, and awaits it in a task of its own. The flow completes with the
+        Demand: the first request calls ``factory``, and one task awaits the result. The flow completes with the
         element.
         Errors: exceptions of ``factory``. A coroutine, task or future is refused with TypeError when the flow is built,
         because its result serves one subscription, or is the same for all.
