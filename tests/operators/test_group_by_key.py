@@ -241,6 +241,23 @@ def test_times_of_pandas_which_have_nanoseconds_are_refused_as_keys() -> None:
             in_bytes(key)
 
 
+def test_what_stands_for_a_missing_value_in_pandas_is_a_key_like_others() -> None:
+    pandas: Any = pytest.importorskip("pandas")
+    for missing in (pandas.NaT, pandas.NA, ("a", pandas.NA)):
+        keys = [missing, "a", ("a", "b"), missing, pandas.Timestamp(1), missing]
+        counts = Flow.range(len(keys)).group_by_key(keys.__getitem__).count().run_sync()
+
+        assert [3, 1, 1, 1] == [count for _, count in counts]
+        assert missing is counts[0][0]
+
+
+def test_any_nan_equals_any_other_of_whatever_type_of_number() -> None:
+    numpy: Any = pytest.importorskip("numpy")
+    nans: list[Any] = [numpy.float32("nan"), numpy.float16("nan"), numpy.float64("nan"), complex("nan"), math.nan]
+
+    assert [5] == Flow.of(*nans).group_by_key(lambda nan: nan).count().map(lambda pair: pair[1]).run_sync()
+
+
 def test_a_method_of_a_flow_is_found_behind_pairs() -> None:
     keyed: Any = Flow.of(1).group_by_key(hash)
 

@@ -35,7 +35,7 @@ from ...spec import UNBOUNDED
 from ..folding.fold import Count
 from ..folding.ranking import TopK
 from ..transforming.sort_by import SortBy
-from .keys import hashed, in_bytes
+from .keys import PLAIN, hashed, in_bytes
 
 Steps = tuple[Placed[Stage[Any, Any]], ...]
 Pair = tuple[Any, Any]
@@ -255,7 +255,13 @@ class Stretch:
         try:
             for each in self.items:
                 found, key, item = keyed(each)
-                if found is not mark and found != mark:
+                # Keys that a dict would not compare are not compared here, since the answer need not be a bool, as with
+                # pandas' NA. A cut between equal keys, such as 1 and 1.0, only takes time.
+                if found is not mark and (
+                    type(found) is not type(mark)
+                    or (type(found) not in PLAIN and hash(found) != hash(mark))
+                    or found != mark
+                ):
                     self.mark, self.key, ahead.item = found, key, item
                     return
                 yield item

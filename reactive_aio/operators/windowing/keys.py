@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from numbers import Number
 from typing import Any, Final, TypeGuard
 from uuid import UUID
 
@@ -61,9 +62,9 @@ def hashed(key: Any) -> Any:
         return NAN if math.isnan(key) else key
     if isinstance(key, Decimal):
         return NAN if key.is_nan() else key
-    if isinstance(key, datetime) and (instant := _instant(key)) is not None:
-        return Instant(instant)
-    return key
+    if isinstance(key, datetime):  # pandas' NaT is one too, which can't tell its offset
+        return key if _unequal(key) or (instant := _instant(key)) is None else Instant(instant)
+    return NAN if isinstance(key, Number) and _unequal(key) else key  # complex numbers, and those of numpy
 
 
 def in_bytes(key: Any) -> bytes:
@@ -91,6 +92,10 @@ def in_bytes(key: Any) -> bytes:
 
 def _is_tuple(key: Any) -> TypeGuard[tuple[Any, ...]]:
     return isinstance(key, tuple)
+
+
+def _unequal(key: object) -> bool:
+    return bool(key != key)  # noqa: PLR0124 - so NaN and NaT can be told
 
 
 def _text(key: str) -> bytes:
