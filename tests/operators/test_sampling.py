@@ -89,6 +89,10 @@ def test_sample_sets_no_timer_where_nothing_comes() -> None:
     run_virtual(main())
 
 
+def test_a_period_of_sample_may_be_shorter_than_any_step_of_the_clock() -> None:
+    assert "-a-b|" == run_virtual(record(from_marbles("-a-b|").sample(5e-324)))
+
+
 @pytest.mark.parametrize("seconds", [0.1, 0.2, 0.3, 0.7])
 @pytest.mark.parametrize("start", [0.0, 0.3, 0.7, 1.1])
 def test_no_period_of_sample_is_empty_however_floats_are_rounded(start: float, seconds: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import floor
+from sys import float_info
 from typing import Any, TypeVar
 
 from attrs import define, field, frozen
@@ -45,7 +46,7 @@ class Sampling(Latest):
         """Set the timer to the end of the period, so that it is never set where nothing has come."""
         if not self.timer.running:
             now = self.timer.now
-            periods = floor((now - self._begun) / self.seconds) + 1
+            periods = floor(min((now - self._begun) / self.seconds, float_info.max)) + 1  # the quotient may be infinite
             if self._begun + periods * self.seconds <= now:
                 periods += 1  # at the end of a period the quotient of two floats may be less than the number of periods
             self.timer.start_at(self._begun + periods * self.seconds)
