@@ -123,6 +123,15 @@ def test_one_without_a_partner_comes_when_its_time_is_over() -> None:
     )
 
 
+@pytest.mark.parametrize("within", [1e14, 1e18, 1e300])
+def test_a_time_may_be_so_long_that_the_clock_counts_in_greater_steps_than_the_grace(within: float) -> None:
+    nobody: Flow[Timed] = Flow.never()
+    lonely = at_times([(1.0, 7, "a")], within).group_by_key(key_of).map(name_of)
+    flow = lonely.join(nobody.group_by_key(key_of), how="left", within=within)
+
+    assert (7, ("a", None)) == run_virtual(flow.first())
+
+
 def test_one_without_a_partner_comes_at_once_when_the_other_flow_has_ended() -> None:
     left: list[Timed] = [(1.0, 7, "a"), (5.0, 7, "b")]
 
