@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from os import fspath
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -45,6 +46,19 @@ def check_text(method: str, name: str, text: str) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         raise ValueError(f"{method}({name}={text!r}): {name} has no UTF-8: {error.reason}") from error
+
+
+def text_of_path(path: object) -> str | None:
+    """Return the text of a path. Return None for anything else, such as a path in bytes.
+
+    The text of a path object is what it gives to `os.fspath`: ``str()`` of an entry of `os.scandir` is another text.
+    """
+    given: Any = path
+    try:
+        text: object = fspath(given)
+    except TypeError:
+        return None
+    return text if isinstance(text, str) else None
 
 
 def check_running(method: str, at: SparkSession | SparkContext) -> None:

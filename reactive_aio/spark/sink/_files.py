@@ -8,7 +8,7 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from os import PathLike, fspath
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import asdict, evolve, field, frozen
@@ -16,7 +16,7 @@ from attrs import asdict, evolve, field, frozen
 from ..._core.containers import new_dict
 from ...errors import SparkJobError, UnsupportedOnSparkError
 from ...operators._fluent import check_count
-from .._job.asking import check_text
+from .._job.asking import check_text, text_of_path
 from .._job.calls import is_connect
 from .._job.told import told
 from ._writers import COLUMN, OF_A_RUN, PATIENCE, Batch, BatchWriter, Committed, check_columns, check_session
@@ -49,11 +49,11 @@ def _check_classic(writer: BatchWriter, _: object, session: SparkSession) -> Non
 
 
 def _path(path: str | PathLike[str]) -> str:
-    given: Any = path
-    if not isinstance(given, (str, PathLike)):
-        raise TypeError(f"Files(path={path!r}): path is a text or a path, not {type(path).__name__}")
-    check_text("Files", "path", fspath(path))
-    return fspath(path)
+    text = text_of_path(path)
+    if text is None:
+        raise TypeError(f"Files(path={path!r}): path is a text or the path of one, not {type(path).__name__}")
+    check_text("Files", "path", text)
+    return text
 
 
 def _check_format(_: object, __: object, name: object) -> None:

@@ -15,6 +15,7 @@ from weakref import ref
 from attrs import define, field, frozen
 
 from ...operators._fluent import check_function, refuse_async_generator
+from .._job.asking import text_of_path
 from ._microbatch import Consumable
 
 B = TypeVar("B", bound=Consumable[Any])
@@ -125,9 +126,10 @@ class SqliteLedger:
 
     def __attrs_post_init__(self) -> None:
         given: Any = self.path
-        if not isinstance(given, (str, PathLike)):
-            raise TypeError(f"SqliteLedger(path={given!r}): path must be the path of a file")
-        if str(self.path) in ("", ":memory:"):
+        text = text_of_path(given)
+        if text is None:
+            raise TypeError(f"SqliteLedger(path={given!r}): path must be the path of a file, as text")
+        if text in ("", ":memory:"):
             raise ValueError(
                 f"SqliteLedger(path={given!r}): a database in memory forgets each batch. Set the path of a file"
             )

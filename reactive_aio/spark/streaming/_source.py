@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from os import PathLike
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,7 +15,7 @@ from ..._plan import Elsewhere, Inlet, Pushed
 from ...errors import SparkJobError, TaskCancelledError, UnsupportedOnSparkError
 from ...operators._fluent import check_flag
 from ...spec import Subscription, add_demand
-from .._job.asking import asking, check_running, check_text
+from .._job.asking import asking, check_running, check_text, text_of_path
 from .._job.local_properties import NO_PROPERTIES, LocalProperties
 from .._source.insight import ui_of
 from .._task.rows import Reading, reading
@@ -236,10 +235,9 @@ class StreamSubscription:
 
 def check_query(method: str, checkpoint: object, output_mode: str, trigger: Any) -> tuple[str, dict[str, Any]]:
     """Check the arguments of a query. Return the folder of its checkpoint and its trigger."""
-    named: Any = checkpoint
-    if not isinstance(named, (str, PathLike)):
-        raise TypeError(f"{method}(checkpoint={checkpoint!r}): checkpoint must be the path of a folder")
-    folder = str(checkpoint)
+    folder = text_of_path(checkpoint)
+    if folder is None:
+        raise TypeError(f"{method}(checkpoint={checkpoint!r}): checkpoint must be the path of a folder, as text")
     if not folder.strip():
         raise ValueError(
             f"{method}(checkpoint={folder!r}): checkpoint must be a folder, which records the progress of the stream"

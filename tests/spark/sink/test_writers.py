@@ -54,11 +54,22 @@ def test_half_a_character_is_refused_before_it_breaks_the_connection_to_spark(sp
         use(spark)
 
 
+class InBytes:
+    """A path object whose path is not text."""
+
+    def __fspath__(self) -> bytes:
+        return b"readings"
+
+    def __repr__(self) -> str:
+        return "InBytes()"
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
         {"path": None},
         {"path": b"readings"},
+        {"path": InBytes()},
         {"format": None},
         {"options": "gzip"},
         {"options": {1: "gzip"}},

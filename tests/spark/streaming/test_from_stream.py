@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -364,6 +365,14 @@ def test_bad_options_are_refused(
 ) -> None:
     with pytest.raises(error, match=told):
         Flow.from_spark(folder.stream(), **{"checkpoint": checkpoint, **options})
+
+
+def test_the_checkpoint_may_be_any_path_object(folder: Folder, tmp_path: Path) -> None:
+    (tmp_path / "of a query").mkdir()
+    (entry,) = (each for each in os.scandir(tmp_path) if each.name == "of a query")
+    flow = Flow.from_spark(folder.stream(), checkpoint=entry)
+
+    assert str(tmp_path / "of a query") in "\n".join(flow.describe().splitlines())
 
 
 def test_a_streaming_frame_needs_a_checkpoint(folder: Folder) -> None:
