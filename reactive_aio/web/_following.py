@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
 
@@ -13,18 +13,26 @@ from attrs import define, field
 from .._bytes import made_by_chunk
 from .._connector import deferred
 from .._flow.flow import Flow
+from .._fusion import label
 from ..operators._fluent import check_count, check_function
 from ..operators.recovering.backoff import Backoff
 from ._bodies import response_body
 from ._delivery import DisconnectedError
-from ._events import Event
+from ._events import BREAK, Event
 from ._reading_events import Position, SplitEvents
 
 TYPE: Final = "text/event-stream"
 NO_CONTENT: Final = 204
 TOO_MANY_REQUESTS: Final = 429
-CONNECTION_ERRORS: Final = {"httpx": "TransportError", "httpx2": "TransportError", "aiohttp": "ClientError"}
-"""The errors that each library raises when a connection is lost."""
+HTTPX_LOST: Final = ("TimeoutException", "NetworkError", "ProxyError", "RemoteProtocolError")
+CONNECTION_ERRORS: Final = {
+    "httpx": HTTPX_LOST,
+    "httpx2": HTTPX_LOST,
+    "aiohttp": ("ClientConnectionError", "ClientPayloadError"),
+}
+"""The errors that each library raises when a connection is lost. A wrong URL or header is wrong each time."""
+STATUS_ERRORS: Final = {"aiohttp": ("ClientResponseError",)}
+"""The errors that have the status of a response, which `raise_for_status` and redirects raise."""
 
 
 class UnexpectedResponseError(Exception):
@@ -55,7 +63,9 @@ def follow_events(
     then for the time of ``backoff``. The default is `Backoff(1.0)`.
     Demand: a chunk is read when the events of the one before have been emitted; else that of `response_body`.
     Errors: UnexpectedResponseError for another status or content type; 429 and the statuses from 500 on are retried.
-    TooLargeError for an event of more than ``max_event`` bytes. When ``backoff`` gives up, the error of the connection,
+    So are the errors by which the library says the same. Its errors for a wrong URL or header are not.
+    TooLargeError for an event of more than ``max_event`` bytes. A ``last_id`` with a line break or a NUL is refused
+    with ValueError. When ``backoff`` gives up, the error of the connection,
     or DisconnectedError for a body that ended. A silent connection is lost when a read of the library exceeds its
     timeout. Any other error of ``open`` is not retried.
     Cancel: the connection is closed, and a wait ends at once.
@@ -67,13 +77,22 @@ def follow_events(
     """
     check_function("follow_events", open, "return an async context manager, such as that of client.stream()")
     check_count("follow_events", "max_event", max_event, 1)
+    check_id(last_id)
     policy = Backoff(1.0) if backoff is None else backoff
 
     def begin() -> Flow[Event]:
-        following = Following(open, policy, max_event, Position(last_id))
+        following = Following(open, policy, max_event, Position(last_id or None))
         return Flow.defer(following.connect).retry_when(following.again)
 
     return deferred("follow_events", open, begin)
+
+
+def check_id(last_id: object) -> None:
+    """Raise unless it is None or an id that an event may have. Later it would be a header that no client sends."""
+    if last_id is not None and not isinstance(last_id, str):
+        raise TypeError(f"follow_events(last_id=...) takes a str, not {type(last_id).__name__}")
+    if last_id and (BREAK.search(last_id) or "\0" in last_id):
+        raise ValueError(f"follow_events(last_id={label(last_id)}): it must not have a line break or a NUL")
 
 
 @define(eq=False, repr=False)
@@ -137,8 +156,13 @@ class HeaderText(str):
 
 def lost(error: Exception) -> bool:
     """Return whether another connection may succeed."""
-    if isinstance(error, UnexpectedResponseError):
-        return error.status == TOO_MANY_REQUESTS or error.status >= 500
-    # Where a module is not loaded, nothing of it has been raised.
-    known = [getattr(sys.modules.get(module), name, None) for module, name in CONNECTION_ERRORS.items()]
-    return isinstance(error, (OSError, *(kind for kind in known if isinstance(kind, type))))
+    if isinstance(error, (UnexpectedResponseError, *loaded(STATUS_ERRORS))):
+        status: int = getattr(error, "status", 0)
+        return status == TOO_MANY_REQUESTS or status >= 500
+    return isinstance(error, (OSError, *loaded(CONNECTION_ERRORS)))
+
+
+def loaded(errors: Mapping[str, Sequence[str]]) -> list[type]:
+    """Return those of the modules that are loaded. Of the others, nothing has been raised."""
+    found = [getattr(sys.modules.get(module), name, None) for module, names in errors.items() for name in names]
+    return [kind for kind in found if isinstance(kind, type)]

@@ -8,10 +8,13 @@ import pickle
 import random
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from itertools import pairwise
 from typing import Any
+from unittest.mock import Mock
 
+import aiohttp
+import httpx2
 import pytest
 from attrs import define, field
 from hypothesis import given
@@ -282,6 +285,50 @@ def test_what_is_no_lost_connection_is_not_tried_again(wrong: Any) -> None:
     with pytest.raises((LookupError, TooLargeError)):
         texts(service, max_event=100)
     assert 1 == len(service.asked)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+async def test_a_url_that_is_wrong_each_time_is_not_tried_again(library: str) -> None:
+    asked: list[dict[str, str]] = []
+    async with LIBRARIES[library](read_timeout=1.0) as request:
+
+        def ask(headers: dict[str, str]) -> Any:
+            asked.append(headers)
+            return request("GET", "localhost:1/events", headers=headers)
+
+        with pytest.raises((httpx2.UnsupportedProtocol, aiohttp.NonHttpUrlClientError)):
+            await follow_events(ask, backoff=Backoff(0.0, max_retries=2)).drain()
+    assert 1 == len(asked)
+
+
+async def test_a_header_that_can_not_be_sent_is_not_tried_again() -> None:
+    service = Service([[b"id: a\x0bb\n\n"], httpx2.LocalProtocolError("Illegal header value"), 204])
+    with pytest.raises(httpx2.LocalProtocolError):
+        await follow_events(service.open, backoff=Backoff(0.0)).drain()
+    assert 2 == len(service.asked)
+
+
+@pytest.mark.parametrize(("status", "connections"), [(302, 1), (401, 1), (429, 2), (503, 2)])
+async def test_a_status_that_the_library_raises_is_tried_again_as_one_that_it_returns(
+    status: int, connections: int
+) -> None:
+    raised = aiohttp.ClientResponseError(Mock(), (), status=status)
+    service = Service([raised, 204])
+    with nullcontext() if connections > 1 else pytest.raises(aiohttp.ClientResponseError):
+        await follow_events(service.open, backoff=Backoff(0.0)).drain()
+    assert connections == len(service.asked)
+
+
+def test_an_id_that_no_event_has_is_refused() -> None:
+    for wrong in ("a\nb", "a\rb", "a\0b"):
+        with pytest.raises(ValueError, match=r"follow_events\(last_id=.*must not have"):
+            follow_events(Service([]).open, last_id=wrong)
+    number: Any = 7
+    with pytest.raises(TypeError, match="takes a str, not int"):
+        follow_events(Service([]).open, last_id=number)
+    service = Service([204])
+    texts(service, last_id="")
+    assert [None] == service.last_ids()
 
 
 def test_what_opens_nothing_is_refused_by_name() -> None:
