@@ -61,8 +61,8 @@ def from_process(
     ``size`` bytes.
     Errors: ProcessError, after all output, when it ends with another code than 0. It has the last ``max_stderr`` bytes
     of standard error. A failure of ``stdin`` ends the process and is raised. OSError if there is no such program. It is
-    not an error if a process does not read all of ``stdin``. A text for the command, numbers below 1 and a ``grace``
-    that is negative are refused when the flow is built.
+    not an error if a process does not read all of ``stdin``. A text for the command, a NUL in an argument or a
+    variable, numbers below 1 and a ``grace`` that is negative are refused when the flow is built.
     Cancel: the process is terminated, and killed ``grace`` seconds later if it is still there. It has ended, and ``stdin`` has been cleaned up,
     when a terminal returns.
     (Python: ``asyncio.create_subprocess_exec``; fs2: ``Process``.)
@@ -74,6 +74,9 @@ def from_process(
     """
     if isinstance(command, str) or not command:
         raise TypeError("from_process() takes a program and its arguments as a list, such as ['sort', '-r']")
+    for text in (*command, *(() if env is None else (*env, *env.values()))):
+        if "\0" in os.fsdecode(text):  # a program gets what is before it, and uvloop says nothing
+            raise ValueError("from_process(): no argument and no variable of the environment may have a NUL")
     if stdin is not None:
         check_flow("from_process", stdin)
     check_count("from_process", "size", size, 1)

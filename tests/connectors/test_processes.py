@@ -244,3 +244,17 @@ async def test_many_processes_leave_no_pipe_and_no_zombie() -> None:
 async def test_an_argument_that_is_no_command_is_refused() -> None:
     with pytest.raises(TypeError, match="as a list"):
         from_process("ls -l")
+
+
+@pytest.mark.parametrize(
+    ("command", "env"), [(["echo", "a\0b"], None), (["echo"], {"A": "a\0b"}), (["echo"], {"A\0": "a"})]
+)
+async def test_a_nul_which_would_cut_off_a_text_is_refused(command: list[str], env: dict[str, str] | None) -> None:
+    with pytest.raises(ValueError, match="NUL"):
+        from_process(command, env=env)
+
+
+async def test_an_argument_that_is_no_text_is_refused_when_the_flow_is_built() -> None:
+    wrong: Any = ["sleep", 5]
+    with pytest.raises(TypeError, match="not int"):
+        from_process(wrong)
