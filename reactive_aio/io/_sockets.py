@@ -15,7 +15,7 @@ from anyio.streams.tls import TLSListener
 from attrs import define, frozen
 
 from .._bytes import split_lines
-from .._core.guard import FAILURES
+from .._core.guard import FAILURES, as_failure, is_cancelled
 from .._core.settling import settled
 from .._core.tasks import begin_task
 from .._flow.flow import Flow
@@ -140,7 +140,10 @@ async def connect(
     if ssl is None:
         stream: ByteStream = await anyio.connect_tcp(host, port)
     else:
-        stream = await anyio.connect_tcp(host, port, ssl_context=ssl, tls_hostname=server_hostname or host)
+        try:
+            stream = await anyio.connect_tcp(host, port, ssl_context=ssl, tls_hostname=server_hostname or host)
+        except (anyio.BrokenResourceError, anyio.EndOfStream) as error:
+            raise ConnectionResetError(f"{host} has closed the connection instead of beginning TLS") from error
     async with _closing(stream) as peer:
         yield peer
 
@@ -169,10 +172,11 @@ async def serve(
 ) -> AsyncGenerator[Server, None]:
     """Listen on a TCP port, by TLS with an ``ssl`` context, and call ``handler(peer)`` for each connection, in a task of its own.
 
-    A connection is closed when its handler returns. Leaving the context stops listening, cancels the handlers, and
+    A connection is closed when its handler returns, or its task is cancelled. Leaving the context stops listening, cancels the handlers, and
     waits for them. Then every flow that they run has been cleaned up.
     Errors: OSError if the port is not available. An exception of a handler ends its connection and goes to
-    ``hooks.on_error_dropped``. An error of the connection, such as a reset by the peer, ends it and is not reported.
+    ``hooks.on_error_dropped``. An error of the connection, such as a reset by the peer, ends it and is not reported. A
+    TLS handshake that fails is logged by anyio.
     When the system can't accept a connection, as without a free file descriptor, that goes to the same hook. The server
     tries again, and its connections go on.
     (asyncio: ``start_server``.)
@@ -212,8 +216,10 @@ async def _serving(listener: Listener[Any], handler: Callable[[Peer], Awaitable[
                 await handler(peer)
         except (anyio.BrokenResourceError, anyio.EndOfStream):
             pass  # the peer has gone
-        except asyncio.CancelledError:
-            raise
+        except asyncio.CancelledError as error:
+            # It ends here in any case: a task group of anyio ends with a task that is cancelled, and so would the server.
+            if not is_cancelled():
+                drop_error(as_failure(error))
         except FAILURES as error:
             drop_error(error)
 

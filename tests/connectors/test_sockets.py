@@ -10,7 +10,7 @@ import ssl
 import struct
 import subprocess
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import pytest
 from attrs import define, field
 
 from reactive_aio import Flow, hooks
+from reactive_aio.errors import SourceCancelledError
 from reactive_aio.io import Peer, TooLargeError, connect, connect_unix, serve, serve_unix
 from reactive_aio.testing import no_leaks
 
@@ -289,6 +290,44 @@ async def test_a_handler_that_fails_ends_its_connection_only() -> None:
 
 
 @pytest.mark.parametrize("how", ["tcp", "unix", "tls"])
+@pytest.mark.parametrize("by", ["a cancel of its task", "a task that it awaits"])
+async def test_a_handler_that_is_cancelled_ends_its_connection_only(
+    how: str, by: str, contexts: Any, tmp_path: Path
+) -> None:
+    dropped: list[BaseException] = []
+
+    async def handler(peer: Peer) -> None:
+        async with peer.lines().open() as lines:
+            async for line in lines:
+                if line == b"leave" and by == "a cancel of its task":
+                    task = asyncio.current_task()
+                    assert task is not None
+                    task.cancel()
+                elif line == b"leave":
+                    waited = asyncio.ensure_future(asyncio.Event().wait())
+                    waited.cancel()
+                    await waited
+                await peer.send(Flow.of(line))
+
+    async def asked(peer: Peer, word: bytes) -> list[bytes]:
+        await peer.send(Flow.of(word + b"\n"))
+        return await peer.chunks().take(1).to_list()
+
+    with hooks.using(on_error_dropped=dropped.append):
+        async with serving(how, handler, contexts, tmp_path) as connecting, connecting() as one:
+            async with asyncio.timeout(PATIENCE):
+                assert [b"a"] == await asked(one, b"a")
+                async with connecting() as another:
+                    with suppress(anyio.BrokenResourceError):  # by TLS, which has a word for the end
+                        assert [] == await asked(another, b"leave")
+                async with connecting() as third:
+                    assert [b"c"] == await asked(third, b"c")
+                assert [b"b"] == await asked(one, b"b")
+    expected = [] if by == "a cancel of its task" else [SourceCancelledError]
+    assert expected == [type(error) for error in dropped]
+
+
+@pytest.mark.parametrize("how", ["tcp", "unix", "tls"])
 async def test_a_connection_that_can_not_be_accepted_ends_no_other(
     how: str, contexts: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -344,4 +383,18 @@ async def test_a_certificate_that_nobody_knows_is_refused(contexts: Any) -> None
     async with serve(handler, "127.0.0.1", 0, ssl=contexts[0]) as server:
         with pytest.raises(ssl.SSLError):
             async with connect("127.0.0.1", server.port, ssl=ssl.create_default_context()):
+                pass
+
+
+@pytest.mark.parametrize("resets", [False, True])
+async def test_a_server_that_leaves_before_tls_has_begun_is_a_lost_connection(contexts: Any, resets: bool) -> None:
+    async def leaves(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if resets:
+            await reader.read(1)
+            writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+        writer.close()
+
+    async with await asyncio.start_server(leaves, "127.0.0.1", 0) as server:
+        with pytest.raises(ConnectionError, match="instead of beginning TLS"):
+            async with connect("127.0.0.1", server.sockets[0].getsockname()[1], ssl=contexts[1]):
                 pass
