@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
+from .._core.guard import as_failure, is_cancelled
 from .._core.tasks import begin_task
 from .._flow.flow import Flow
 from .._fusion import label
@@ -124,7 +125,12 @@ class StreamSocket:
 
     async def _beside(self, connection: Connection) -> None:
         if self._on_connect is not None:
-            await self._on_connect(connection)
+            try:
+                await self._on_connect(connection)
+            except asyncio.CancelledError as error:
+                if is_cancelled():
+                    raise
+                raise as_failure(error) from error
         await connection.wait_closed()
 
 

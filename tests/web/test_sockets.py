@@ -12,7 +12,7 @@ import pytest
 from attrs import define, field
 
 from reactive_aio import Flow, hooks
-from reactive_aio.errors import ProtocolViolation
+from reactive_aio.errors import ProtocolViolation, SourceCancelledError
 from reactive_aio.testing import run_virtual
 from reactive_aio.web import Connection, DisconnectedError, RemoteError, StreamError, StreamSocket
 
@@ -488,6 +488,21 @@ def test_what_runs_beside_ends_the_connection_by_its_failure() -> None:
 
         browser = Browser(StreamSocket({}, on_connect=fail))
         with pytest.raises(LookupError):
+            async with browser:
+                pass
+
+    run_virtual(main())
+
+
+def test_a_cancel_that_what_runs_beside_raises_itself_is_a_failure() -> None:
+    async def main() -> None:
+        async def awaits(_: Connection) -> None:
+            waited = asyncio.ensure_future(asyncio.Event().wait())
+            waited.cancel()
+            await waited
+
+        browser = Browser(StreamSocket({}, on_connect=awaits))
+        with pytest.raises(SourceCancelledError):
             async with browser:
                 pass
 
