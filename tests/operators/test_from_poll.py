@@ -336,3 +336,17 @@ async def test_a_cancel_of_all_tasks_is_not_reported() -> None:
 
     assert "close" in client.log
     assert [] == dropped
+
+
+async def test_a_cancel_of_all_tasks_while_it_closes_is_not_reported() -> None:
+    client, dropped = Client([], slow={"close": 0.01}), list[BaseException]()
+    with hooks.using(on_error_dropped=dropped.append):
+        reading = asyncio.create_task(polled(client).drain())
+        while "close" not in client.log:
+            await asyncio.sleep(0)
+        for task in (reading, *(asyncio.all_tasks() - {asyncio.current_task(), reading})):
+            task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+
+    assert [] == dropped

@@ -79,6 +79,8 @@ class Polling:
     source: FromPoll[Any]
     production: Production
     _closing: bool = field(init=False, default=False)
+    _cancels: int = field(init=False, default=0)
+    """The cancels of the task before it closes."""
     _cancel: BaseException | None = field(init=False, default=None)
     """The exception that the cancel has become, on its way out."""
     _outside: BaseException | None = field(init=False, default=None)
@@ -93,8 +95,9 @@ class Polling:
         except FAILURES as error:
             if is_closed_with(error, production.inlet.loop):
                 raise
-            # Nobody cancels what closes: a cancel that comes of that alone is a failure.
+            # The flow does not cancel what closes, but `asyncio.run` may: a cancel that comes of closing alone is a failure.
             own = self._closing and production.cancelled and error is not self._cancel and error is not self._outside
+            own = own and cancels() == self._cancels
             failure = as_failure(error) if own else error
             try:
                 raise failure
@@ -117,7 +120,7 @@ class Polling:
                     self._cancel = error
                 elif is_cancelled():
                     self._outside = error
-        self._closing = True
+        self._closing, self._cancels = True, cancels()
         production.undisturbed()
         try:
             await _close(poll, None if failure is self._cancel else failure)
@@ -173,3 +176,9 @@ async def _close(poll: Poll[Any], failure: BaseException | None) -> None:
         if failure is None:
             raise
         also_failed(failure, another)
+
+
+def cancels() -> int:
+    """Return how often somebody has cancelled the running task."""
+    task = asyncio.current_task()
+    return 0 if task is None else task.cancelling()
