@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from os import fspath
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from attrs import frozen
 
@@ -55,7 +55,7 @@ def text_of_path(path: object) -> str | None:
     """
     given: Any = path
     try:
-        text: object = fspath(given)
+        text = cast("str | bytes", fspath(given))
     except TypeError:
         return None
     return text if isinstance(text, str) else None
