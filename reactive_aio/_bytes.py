@@ -16,6 +16,7 @@ from attrs import define, field, frozen
 
 from ._core.budgets import Stride
 from ._core.containers import new_list
+from ._core.missing import NOTHING
 from ._flow.flow import Flow
 from ._fusion import Pace, Stage, Template, Transform, sized
 from .operators._fluent import check_count, check_flow, check_function
@@ -104,7 +105,10 @@ class Maker(ABC, Generic[L]):
 
     @abstractmethod
     def of(self, chunk: bytes) -> Iterable[L]:
-        """Return the elements that end in a chunk. They are made on demand."""
+        """Return the elements that end in a chunk. They are made on demand.
+
+        A generator that works on for long without an element yields `NOTHING` in between, so that the event loop has its turns.
+        """
 
     @abstractmethod
     def last(self) -> Iterable[L]:
@@ -143,7 +147,7 @@ class ByChunk(Transform[bytes, list[L]]):
                 self.inner = inner = iter(self.maker.of(chunk))
             # One by one where it may fail: the elements before come first.
             while some := [*islice(inner, stride.length if sized(inner) else 1)]:
-                yield some
+                yield [] if some[0] is NOTHING else some
                 if stride.is_over(pace.deadline) and pace.resumes:
                     return
             self.inner = inner = None
@@ -155,7 +159,7 @@ class ByChunk(Transform[bytes, list[L]]):
     def finish(self) -> Iterable[list[L]]:
         """Yield the rest of a chunk, and then what follows it."""
         for element in self.inner or ():
-            yield [element]
+            yield [] if element is NOTHING else [element]
         self.inner = None
         for element in self.maker.last():
             yield [element]

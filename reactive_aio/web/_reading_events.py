@@ -10,6 +10,7 @@ from attrs import define, field, frozen
 
 from .._bytes import ByChunk, Maker, TooLargeError, made_by_chunk
 from .._core.containers import new_list
+from .._core.missing import NOTHING
 from .._flow.flow import Flow
 from .._fusion import Stage, Transform
 from ..operators._fluent import check_count, check_flow
@@ -17,6 +18,10 @@ from ._events import Event
 
 BREAK: Final = re.compile(b"\r\n|\r|\n")
 BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+LINES: Final = 64
+"""The lines between two turns of the event loop at most, where they make no event."""
+PIECE: Final = 8_192
+"""The bytes that are split into lines at a time."""
 MOST_DIGITS: Final = 12
 """The most digits of a number of milliseconds. A longer number is not a time to wait."""
 
@@ -92,11 +97,16 @@ class EventSplitting(Maker[Event]):
 
     def of(self, chunk: bytes) -> Iterator[Event]:
         """Yield each event that ends in a chunk."""
-        for line in self._lines(bytes(chunk)):
-            if line:
-                self._field(line)
-            elif (event := self._dispatched()) is not None:
-                yield event
+        data = bytes(chunk)
+        for begin in range(0, len(data), PIECE):
+            for number, line in enumerate(self._lines(data[begin : begin + PIECE]), 1):
+                if line:
+                    self._field(line)
+                elif (event := self._dispatched()) is not None:
+                    yield event
+                if not number % LINES:
+                    yield NOTHING
+            yield NOTHING
 
     def last(self) -> tuple[()]:
         """Drop an unfinished event, as the standard says."""
@@ -108,8 +118,6 @@ class EventSplitting(Maker[Event]):
         return False
 
     def _lines(self, data: bytes) -> Iterator[bytes]:
-        if not data:
-            return
         if self.after_return:
             data = data.removeprefix(b"\n")
         # A return ends its line at once: the line feed may be long in coming.

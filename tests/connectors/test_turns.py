@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import gzip
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from reactive_aio import Flow
+from reactive_aio._core import budgets
 from reactive_aio.io import decompress, json_lines, read_lines, split_lines
 from reactive_aio.web import split_events
 from tests.subscribers import ByHand, idle
@@ -66,6 +68,23 @@ async def test_slow_work_on_the_elements_of_one_chunk_leaves_the_event_loop_its_
 
     assert NUMBER <= number
     assert NUMBER // 3 <= at[-1] - at[0], "a turn about every millisecond, from the first element to the last"
+
+
+async def test_lines_that_make_no_event_leave_the_event_loop_its_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budgets, "clock", count(step=budgets.TURN / 4).__next__)
+    turns = 0
+
+    async def count_turns() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    counting = asyncio.create_task(count_turns())
+    assert [] == await split_events(Flow.of(b": beat\n\n" * 3_000)).to_list()
+    counting.cancel()
+
+    assert turns > 20, "a few lines between two looks at the clock, and a turn after some of these"
 
 
 @pytest.mark.parametrize("way", READ)
