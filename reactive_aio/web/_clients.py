@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlsplit
 
 from .._core.redacting import redacted
@@ -53,6 +53,8 @@ async def connect(
     """
     import websockets
 
+    if not isinstance(cast("object", url), str):
+        raise TypeError(f"connect() takes a URL as text, not {type(url).__name__}")
     check_offers("connect", offers or {})
     check_count("connect", "max_streams", max_streams, 1)
     takes = limits("connect", max_frame, max_credit)

@@ -6,6 +6,7 @@ import asyncio
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from ssl import SSLCertVerificationError
 from typing import Any, Final
 
 from attrs import define, field
@@ -63,7 +64,8 @@ def follow_events(
     then for the time of ``backoff``. The default is `Backoff(1.0)`.
     Demand: a chunk is read when the events of the one before have been emitted; else that of `response_body`.
     Errors: UnexpectedResponseError for another status or content type; 429 and the statuses from 500 on are retried.
-    So are the errors by which the library says the same. Its errors for a wrong URL or header are not.
+    So are the errors by which the library says the same. Its errors for a wrong URL, a wrong header or a certificate
+    that is not trusted are not.
     TooLargeError for an event of more than ``max_event`` bytes. A ``last_id`` with a line break or a NUL is refused
     with ValueError. When ``backoff`` gives up, the error of the connection,
     or DisconnectedError for a body that ended. A silent connection is lost when a read of the library exceeds its
@@ -159,7 +161,18 @@ def lost(error: Exception) -> bool:
     if isinstance(error, (UnexpectedResponseError, *loaded(STATUS_ERRORS))):
         status: int = getattr(error, "status", 0)
         return status == TOO_MANY_REQUESTS or status >= 500
-    return isinstance(error, (OSError, *loaded(CONNECTION_ERRORS)))
+    return isinstance(error, (OSError, *loaded(CONNECTION_ERRORS))) and not distrusted(error)
+
+
+def distrusted(error: BaseException | None) -> bool:
+    """Return whether it comes of a certificate that is not trusted, which it will not be the next time either."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, SSLCertVerificationError):
+            return True
+        seen.add(id(error))
+        error = error.__context__ if error.__cause__ is None else error.__cause__
+    return False
 
 
 def loaded(errors: Mapping[str, Sequence[str]]) -> list[type]:

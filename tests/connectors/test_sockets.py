@@ -8,7 +8,6 @@ import select
 import socket
 import ssl
 import struct
-import subprocess
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from pathlib import Path
@@ -22,6 +21,7 @@ from reactive_aio import Flow, hooks
 from reactive_aio.errors import SourceCancelledError
 from reactive_aio.io import Peer, TooLargeError, connect, connect_unix, serve, serve_unix
 from reactive_aio.testing import no_leaks
+from tests import tls
 
 PATIENCE = 20.0
 """Seconds after which what should come at once counts as lost."""
@@ -32,15 +32,7 @@ BLOCK = bytes(65_536)
 @pytest.fixture(scope="session")
 def contexts(tmp_path_factory: pytest.TempPathFactory) -> tuple[ssl.SSLContext, ssl.SSLContext]:
     """The TLS of a server, and that of a client that trusts it."""
-    folder = tmp_path_factory.mktemp("tls")
-    key, certificate = folder / "key.pem", folder / "certificate.pem"
-    command = (
-        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=IP:127.0.0.1"
-    )
-    subprocess.run([*command.split(), "-keyout", key, "-out", certificate], check=True, capture_output=True)
-    server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    server.load_cert_chain(certificate, key)
-    return server, ssl.create_default_context(cafile=str(certificate))
+    return tls.made_in(tmp_path_factory.mktemp("tls"))
 
 
 @asynccontextmanager

@@ -216,3 +216,10 @@ def test_an_import_of_the_web_package_loads_no_library_of_clients() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     assert "set()\n" == done.stdout
+
+
+async def test_a_url_that_is_no_text_is_refused() -> None:
+    wrong: Any = 5
+    with pytest.raises(TypeError, match=r"connect\(\) takes a URL as text, not int"):
+        async with connect(wrong):
+            pass

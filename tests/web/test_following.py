@@ -10,6 +10,7 @@ import socket
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager, nullcontext, suppress
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
@@ -21,6 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reactive_aio import Backoff, Flow
+from reactive_aio.io import Peer, serve
 from reactive_aio.testing import run_virtual
 from reactive_aio.web import (
     DisconnectedError,
@@ -32,6 +34,7 @@ from reactive_aio.web import (
     follow_events,
     split_events,
 )
+from tests import tls
 from tests.subscribers import Recorder, idle
 
 from .origin import LIBRARIES, origin, settled, sockets
@@ -297,6 +300,28 @@ async def test_a_url_that_is_wrong_each_time_is_not_tried_again(library: str) ->
             return request("GET", "localhost:1/events", headers=headers)
 
         with pytest.raises((httpx2.UnsupportedProtocol, aiohttp.NonHttpUrlClientError)):
+            await follow_events(ask, backoff=Backoff(0.0, max_retries=2)).drain()
+    assert 1 == len(asked)
+
+
+@pytest.mark.parametrize(
+    ("make", "method"),
+    [(httpx2.AsyncClient, "stream"), (aiohttp.ClientSession, "request")],
+    ids=["httpx", "aiohttp"],
+)
+async def test_a_certificate_that_nobody_knows_is_not_tried_again(make: Any, method: str, tmp_path: Path) -> None:
+    asked: list[dict[str, str]] = []
+
+    async def answer(peer: Peer) -> None:
+        await peer.chunks().drain()
+
+    async with make() as client, serve(answer, "127.0.0.1", 0, ssl=tls.made_in(tmp_path)[0]) as server:
+
+        def ask(headers: dict[str, str]) -> Any:
+            asked.append(headers)
+            return getattr(client, method)("GET", f"https://127.0.0.1:{server.port}/events", headers=headers)
+
+        with pytest.raises((httpx2.ConnectError, aiohttp.ClientConnectorCertificateError)):
             await follow_events(ask, backoff=Backoff(0.0, max_retries=2)).drain()
     assert 1 == len(asked)
 
