@@ -77,7 +77,13 @@ def _inner(operator: str, field: Field) -> list[Workload]:
         bars=(Bar(BY_HAND, at_most=20),),
         expect=_three_each,
     )
-    return [given, built, generated]
+    result = evolve(
+        built,
+        title=f"{operator} to one awaited result",
+        given={"inner": _result, "generated": ready_one},
+        bars=(),
+    )
+    return [given, built, result, generated]
 
 
 def _runs() -> list[Workload]:
@@ -197,6 +203,15 @@ def _given(_: int) -> Flow[int]:
 
 def _built(_: int) -> Flow[int]:
     return Flow.of(1)
+
+
+async def one() -> int:
+    """Return a number without ever waiting."""
+    return 1
+
+
+def _result(_: int) -> Flow[int]:
+    return Flow.from_awaitable(one)
 
 
 def _awaited(_: int) -> Flow[int]:
