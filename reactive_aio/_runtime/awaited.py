@@ -244,7 +244,8 @@ class AwaitedInput:
     def _step(self, step: Callable[[Any], Any], value: object) -> None:
         try:
             it = step(value)
-        except (StopIteration, Left):  # Left, where it has not begun
+        except (StopIteration, Left) as over:  # Left, where it has not begun, or has ended
+            over.__traceback__ = None  # which leads to this frame, and so back to it
             self.over()
         except Interrupted as interrupted:  # here too
             self._failed(interrupted.cancelled, told=self.left)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from reactive_aio import Flow, SourceCancelledError, hooks, schedulers
+from tests.grid.test_leaks import nothing_of_ours_left
 from tests.operators.test_iterators_in_each_way import AWAITED, Read, each
 from tests.subscribers import Recorder, idle
 
@@ -148,6 +149,20 @@ async def test_a_result_that_answers_a_cancel_of_its_own_task_is_the_element(rea
 async def test_the_end_comes_with_the_element_whoever_reads(read: Read) -> None:
     assert [1, 2] == await read(Flow.from_awaitable(lambda: asyncio.sleep(0, 1)).concat(Flow.of(2)))
     assert [1] == await read(Flow.from_awaitable(lambda: asyncio.sleep(0, 1)))
+
+
+@each()
+async def test_a_result_leaves_nothing_to_the_garbage_collector_whoever_reads(read: Read) -> None:
+    async def result() -> int:
+        await asyncio.sleep(0)
+        return 1
+
+    flow = Flow.from_awaitable(result)
+    await read(flow)
+    await idle()
+    with nothing_of_ours_left(unless=False):
+        assert [1] == await read(flow)
+        await idle()
 
 
 @each(AWAITED)
