@@ -107,8 +107,16 @@ def as_of_a_generator(error: BaseException, what: str = "generator", ending: End
 
 def is_cancelled() -> bool:
     """Return whether somebody has cancelled the running task."""
+    return cancels() > 0
+
+
+def cancels() -> int:
+    """Return how many cancels of the running task there are that nobody has taken back.
+
+    A frame that kept the task, to ask it again, would be part of a cycle: the task keeps its failure, whose traceback leads to the frame.
+    """
     task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
+    return 0 if task is None else task.cancelling()
 
 
 def cancelled_from_outside(error: asyncio.CancelledError, what: str) -> BaseException:

@@ -15,7 +15,7 @@ from .._core import budgets
 from .._core.budgets import Stride
 from .._core.containers import new_list
 from .._core.entered import Entered
-from .._core.guard import FAILURES, as_failure, as_of_a_generator, is_closed_with
+from .._core.guard import FAILURES, as_failure, as_of_a_generator, cancels, is_closed_with
 from .._core.missing import MISSING, NOTHING
 from .._core.notes import add_note
 from .._plan import FlowLike, Plan, Pulled, Snapshot
@@ -401,18 +401,20 @@ async def for_each_async(flow: FlowLike, fn: Callable[[Any], Awaitable[object]],
 
     ``at`` tells the end and the place of an element, for errors.
     """
-    cancelling = cast("asyncio.Task[Any]", asyncio.current_task()).cancelling
-    before = cancelling()
+    before = cancels()
     taken = 0
     async with Opened(flow) as items:
         async for item in items:
             try:
                 await fn(item)
             except FAILURES as error:
-                failure = located(error, cancelling() > before, f"in {at(taken)} of {items.source}")
-                if failure is error:
-                    raise
-                raise failure from error
+                failure = located(error, cancels() > before, f"in {at(taken)} of {items.source}")
+                try:
+                    if failure is error:
+                        raise
+                    raise failure from error
+                finally:
+                    del failure  # its traceback leads back to here
             taken += 1
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, cast
+from typing import Any
 
-from .._core.guard import FAILURES
+from .._core.guard import FAILURES, cancels
 from .._core.missing import NOTHING
 from .._plan import FlowLike
 from .iterating import Opened, located
@@ -25,8 +24,7 @@ async def for_each_row(
     awaited, the time of a turn is over, or the list weighs ``most``. ``at`` holds the end and the place of an element, for
     errors.
     """
-    cancelling = cast("asyncio.Task[Any]", asyncio.current_task()).cancelling
-    before = cancelling()
+    before = cancels()
     taken = 0
     async with Opened(flow) as items:
         there = items.there
@@ -38,8 +36,11 @@ async def for_each_row(
                     weight += weigh(item)
                 await fn(row)
             except FAILURES as error:
-                failure = located(error, cancelling() > before, f"in {at(taken)} of {items.source}")
-                if failure is error:
-                    raise
-                raise failure from error
+                failure = located(error, cancels() > before, f"in {at(taken)} of {items.source}")
+                try:
+                    if failure is error:
+                        raise
+                    raise failure from error
+                finally:
+                    del failure  # its traceback leads back to here
             taken += len(row)

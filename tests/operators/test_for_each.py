@@ -9,7 +9,9 @@ from collections import Counter
 import pytest
 
 from reactive_aio import Flow, hooks
+from reactive_aio._runtime.rows import for_each_row
 from reactive_aio.testing import run_virtual
+from tests.grid.test_leaks import nothing_of_ours_left
 from tests.subscribers import ByHand, idle
 
 VARIABLE: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="unset")
@@ -115,3 +117,25 @@ async def test_calls_see_the_variables_of_whoever_awaits() -> None:
     VARIABLE.set("ours")
     await Flow.range(6).for_each(work, max_concurrency=2)
     assert ["ours"] * 6 == seen
+
+
+@pytest.mark.parametrize("rows", [False, True], ids=["elements", "rows"])
+@pytest.mark.parametrize("ending", ["cancelled before an element", "cancelled in a call", "failed"])
+async def test_a_failure_of_one_call_at_a_time_leaves_nothing_to_the_garbage_collector(ending: str, rows: bool) -> None:
+    async def work(_: object) -> None:
+        if ending == "failed":
+            raise ZeroDivisionError
+        await asyncio.Event().wait()
+
+    async def end() -> None:
+        flow = Flow.never() if ending == "cancelled before an element" else Flow.of("one")
+        task = asyncio.ensure_future(for_each_row(flow, work, len, 9, str) if rows else flow.for_each(work))
+        await idle()
+        task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled() or isinstance(task.exception(), ZeroDivisionError)
+
+    await end()
+    with nothing_of_ours_left(unless=False):
+        await end()
+        await idle()
