@@ -297,7 +297,7 @@ class Awaited(Source[T_co]):
     __slots__ = ()
 
     single: bool = False
-    """Whether it has one element, so that the end is known with the element."""
+    """Whether it has one element, so that the end is known with the element. The iterator is closed after that end."""
 
     @abstractmethod
     def iterator(self, where: object) -> AsyncIterator[T_co]:

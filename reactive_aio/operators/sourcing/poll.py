@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar, cast
 
 from attrs import define, field, frozen
 
-from ..._core.guard import FAILURES, as_failure, is_cancelled, is_closed_with
+from ..._core.guard import FAILURES, as_failure, cancels, is_cancelled, is_closed_with
 from ..._fusion import label
 from ...hooks import also_failed, discard
 from .task import Production, TaskSource
@@ -176,9 +176,3 @@ async def _close(poll: Poll[Any], failure: BaseException | None) -> None:
         if failure is None:
             raise
         also_failed(failure, another)
-
-
-def cancels() -> int:
-    """Return how often somebody has cancelled the running task."""
-    task = asyncio.current_task()
-    return 0 if task is None else task.cancelling()
