@@ -107,6 +107,7 @@ class Emission(Turns):
         self._draining = True
         budget = self.budget
         outer = budget.until
+        run = self.run
         try:
             if life is BEGUN:
                 self.life = OPEN
@@ -118,11 +119,14 @@ class Emission(Turns):
                 while self._step(until):
                     if not self._demand:
                         break
-                    if budgets.clock() >= until:
+                    # A stage that needs no more is heard at once, else upstream would read on: the first step that finishes is due.
+                    if budgets.clock() >= until and (
+                        run.phase is not FINISHING or run.paused or run.current is not None
+                    ):
                         return True
             # A flag that was false above may be true by now, which mypy does not see.
             if self.life is OPEN and not self.cancelled:
-                run, source = self.run, self._input
+                source = self._input
                 if (
                     run.phase is FINISHING
                     or run.phase is OVER

@@ -270,3 +270,27 @@ async def test_nothing_is_mapped_behind_a_function_that_failed() -> None:
 
     assert [0, 1, 2] == called
     subscriber.cancel()
+
+
+@pytest.mark.parametrize("operator", [Flow[int].concat_map, lambda flow, read: flow.flat_map(read, max_concurrency=1)])
+@pytest.mark.parametrize("retried", [False, True])
+async def test_no_flow_is_read_behind_the_last_one_that_is_needed_though_the_time_of_the_turn_is_up(
+    operator: Any, retried: bool, still: list[float]
+) -> None:
+    pages: list[int] = []
+
+    async def fetch(page: int) -> int:
+        pages.append(page)
+        await asyncio.sleep(0)
+        return page
+
+    def read(page: int) -> Flow[int]:
+        fetched = Flow.from_awaitable(lambda: fetch(page))
+        return fetched.retry(1) if retried else fetched
+
+    def is_full(page: int) -> bool:
+        still[0] += 1.0
+        return page < 3
+
+    assert [0, 1, 2] == await operator(Flow.range(100), read).take_while(is_full).to_list()
+    assert [0, 1, 2, 3] == pages
