@@ -16,9 +16,11 @@ from tests.spark.noise import noise
 from tests.spark.waiting import only_task, until
 from tests.subscribers import Recorder
 
-pytestmark = pytest.mark.spark
 pytest.importorskip("pyspark")
 
+from reactive_aio.spark._task.failures import ADVICE
+
+pytestmark = pytest.mark.spark
 ROOT = Path(__file__).parents[2]
 
 
@@ -160,6 +162,7 @@ async def test_a_stage_that_the_workers_cannot_load(sc: Any, tmp_path: Path, mon
 
     assert type(recorder.error) is ModuleNotFoundError
     assert "in a worker" in recorder.error.__notes__[0]
+    assert ADVICE in recorder.error.__notes__
 
 
 # -- of Spark itself

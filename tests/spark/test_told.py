@@ -10,7 +10,8 @@ pytest.importorskip("pyspark")
 
 from reactive_aio import DriverUnreachableError, Flow, SparkJobError, schedulers
 from reactive_aio.spark._job.calls import JobGroup
-from reactive_aio.spark._job.told import ADVICE, failure_of, told
+from reactive_aio.spark._job.told import failure_of, told
+from reactive_aio.spark._task.failures import ADVICE
 
 pytestmark = pytest.mark.spark
 

@@ -18,7 +18,7 @@ from ..._remote.failures import unpack
 from ..._remote.variables import Values, reset, set_values
 from ...errors import RemoteError
 from ...hooks import also_failed, drop_error
-from .._task.failures import pack
+from .._task.failures import not_unpickled, pack
 from .._task.pickling import dumps_by_value
 from .._task.rows import Reading
 from .._task.sealing import own_secret, sealed
@@ -98,7 +98,7 @@ class FrameTask:
             run = RegionRun(sent[0], where, counted=False)
             tokens = set_values(sent[1])
         except FAILURES as error:  # importing a module runs its code
-            add_note(error, f"while the region of {where} was unpickled in a worker")
+            not_unpickled(error, f"the region of {where}")
             raise self.tellable(error) from None
         try:
             with rare_collections():

@@ -10,6 +10,7 @@ from ..._core.guard import FAILURES, brief
 from ..._core.notes import notes_of, root_of, set_cause
 from ..._remote.failures import unpack
 from ...errors import SparkJobError
+from .._task.failures import ADVICE
 from .._task.sealing import is_seal, own_secret, unsealed
 
 TRACEBACK: Final = "Traceback (most recent call last):"
@@ -18,10 +19,6 @@ OF_A_GROUP: Final = re.compile(r"^  [|+] ", re.MULTILINE)
 """The beginning of the lines of an exception group. Those of its members have more in front."""
 CAUSED: Final = "Caused by: "
 MISSING: Final = "ModuleNotFoundError: No module named"
-ADVICE: Final = (
-    "Spark's workers run a Python that lacks this module. By default that is the `python3` that the shell finds, and not the one of the driver. "
-    "Set PYSPARK_PYTHON to a Python that has the module, before the session starts. A module of your own you can send by addPyFile()"
-)
 IN_A_WORKER: Final = "An exception was thrown from the Python worker:"
 JAVA_TYPE: Final = re.compile(r"^(\w+\.)+[\w$]+: ")
 

@@ -14,13 +14,12 @@ from attrs import define, field, frozen
 
 from ..._core import budgets
 from ..._core.guard import FAILURES, close_all
-from ..._core.notes import add_note
 from ..._fusion import OVER, InputBroken, Placed, RegionRun, Stage
 from ..._remote.frames import CHUNK, CLEANUP, CREDIT, STOP, Decoder, Frame
 from ..._remote.variables import Values, reset, set_values
 from ...hooks import also_failed, drop_error
 from .connecting import Address, connect
-from .failures import pack
+from .failures import not_unpickled, pack
 from .outlet import LARGEST_CHUNK, Outlet
 from .slices import Chunk, Slices
 from .sparing import rare_collections, read_on
@@ -83,7 +82,7 @@ class PartitionTask(ABC):
             run = RegionRun(sent[0], where, counted=False)
             tokens = set_values(sent[1])
         except FAILURES as error:  # importing a module runs its code
-            outlet.fail(pack(error, where, lambda error: add_note(error, "while the region was unpickled in a worker")))
+            outlet.fail(pack(error, where, lambda error: not_unpickled(error, "the region")))
             return
         try:
             with rare_collections():
