@@ -224,7 +224,12 @@ class AwaitedInput:
     def throw(self, error: BaseException) -> None:
         """Raise an exception where the iterator waits."""
         self._told = self.left
-        self._step(self.begun().throw, error)
+        try:
+            self._step(self.begun().throw, error)
+        finally:
+            del (
+                error
+            )  # by its traceback it leads to the frame of the generator, which has ended, and from there back to here
 
     def interrupt(self, cancelled: asyncio.CancelledError) -> None:
         """Cancel the iterator, which waits for demand. If it yields an element then, that is the next one."""
@@ -261,6 +266,8 @@ class AwaitedInput:
                 self._answers += (it,)
             if self.left:
                 self._discard()
+        finally:
+            del value  # as above
 
     def abandon(self) -> None:
         """Close the iterator without an event loop, which is gone."""
