@@ -119,7 +119,7 @@ class Emission(Turns):
                 while self._step(until):
                     if not self._demand:
                         break
-                    # A stage that needs no more is heard at once, else upstream would read on: the first step that finishes is due.
+                    # Where a stage needs no more, the turn also takes the first finishing step. Until then upstream reads on.
                     if budgets.clock() >= until and (
                         run.phase is not FINISHING or run.paused or run.current is not None
                     ):

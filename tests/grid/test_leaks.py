@@ -155,8 +155,6 @@ def is_ours(module: str) -> bool:
     )
 
 
-LEFT_TO_THE_COLLECTOR = {fails_in_a_worker}
-"""The task group of anyio ties the cancellation of the other worker to the frames of its own that it went through."""
 ERRORS_AS_ELEMENTS = {"materialize", "dematerialize"}
 """An error that is an element refers to itself where it is raised: its traceback refers to the frame that held it."""
 

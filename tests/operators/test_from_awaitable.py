@@ -146,13 +146,13 @@ async def test_a_result_that_answers_a_cancel_of_its_own_task_is_the_element(rea
 
 
 @each()
-async def test_the_end_comes_with_the_element_whoever_reads(read: Read) -> None:
+async def test_a_result_is_the_one_element_in_each_way_of_reading(read: Read) -> None:
     assert [1, 2] == await read(Flow.from_awaitable(lambda: asyncio.sleep(0, 1)).concat(Flow.of(2)))
     assert [1] == await read(Flow.from_awaitable(lambda: asyncio.sleep(0, 1)))
 
 
 @each()
-async def test_a_result_leaves_nothing_to_the_garbage_collector_whoever_reads(read: Read) -> None:
+async def test_a_result_leaves_nothing_to_the_garbage_collector_in_each_way_of_reading(read: Read) -> None:
     async def result() -> int:
         await asyncio.sleep(0)
         return 1
