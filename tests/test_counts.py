@@ -333,6 +333,13 @@ def test_an_attempt_of_a_retry_costs_no_note_on_a_failure_that_nobody_sees() -> 
     assert for_more(python_calls, lambda n: GIVEN.map(fail).retry(n).on_error_complete(), 500) <= 14 * 500
 
 
+def test_given_elements_in_a_retry_cost_no_region_beside_its_own() -> None:
+    # With one for the elements 376.
+    assert (
+        for_more(python_calls, lambda n: Flow.range(n).concat_map(lambda _: GIVEN.map(str).retry(1)), 300) <= 280 * 300
+    )
+
+
 def test_an_inner_async_generator_that_does_not_wait_costs_neither_a_region_nor_a_task() -> None:
     def flat_mapped(n: int) -> Flow[int]:
         return Flow.range(n).flat_map(lambda _: Flow.from_async_iterable(ready(3)))

@@ -36,8 +36,10 @@ class Coordinator(Drain):
     """Stands for the subscriber of a source that needs none."""
 
     def request(self, n: int) -> None:
-        """Pass demand to the arbiter."""
+        """Pass demand to the arbiter, or begin with given elements, which have waited for it."""
         self.arbiter.request(n)
+        if self._next is not None:
+            self.later()
 
     def cancel(self) -> None:
         """Cancel by the arbiter, and forget the source to come."""
@@ -77,6 +79,9 @@ class Coordinator(Drain):
         if items is not None:
             self._pass_on(items)
             return self._next is not None
+        if not self.arbiter.requested and self.inlet.is_given(flow):
+            self._next = flow  # with demand nobody has to subscribe
+            return False
         inner = self._inner = Inner(self, arbiter=self.arbiter)
         try:
             self.inlet.subscribe(flow, inner, at_once=True)

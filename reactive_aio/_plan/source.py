@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from asyncio import AbstractEventLoop, Task
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from contextvars import Context
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
 from attrs import frozen
 
@@ -150,6 +150,10 @@ class Host(Protocol):
         """
         ...
 
+    def is_given(self, flow: FlowLike) -> bool:
+        """Return whether `given` may return the elements of a flow when there is demand. Until then it does nothing."""
+        ...
+
     def subscribe(
         self,
         flow: FlowLike,
@@ -210,6 +214,8 @@ class Source(ABC, Generic[T_co]):
 
     __slots__ = ()
 
+    kind: ClassVar[Literal["pulled", "awaited", "pushed"]]
+    """The one of the three kinds. To ask an abstract class by ``isinstance`` is slow, and each subscription asks."""
     capabilities: Capabilities = LOOP
     """The capabilities of the engine that makes the elements, after the source. An event loop runs every stage."""
 
@@ -281,6 +287,8 @@ class Pulled(Source[T_co]):
 
     __slots__ = ()
 
+    kind = "pulled"
+
     @property
     def plain(self) -> bool:
         """Whether ``iterate`` runs only code of this library. If so, it may be called before any demand."""
@@ -296,6 +304,7 @@ class Awaited(Source[T_co]):
 
     __slots__ = ()
 
+    kind = "awaited"
     single: bool = False
     """Whether it has one element, so that the end is known with the element. The iterator is closed after that end."""
 
@@ -312,6 +321,7 @@ class Pushed(Source[T_co]):
 
     __slots__ = ()
 
+    kind = "pushed"
     prefetch: int | None = None
     """Elements the source may have outstanding ahead of the region, or None where demand passes one for one."""
     is_told: bool = False

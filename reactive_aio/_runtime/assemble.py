@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextvars import Context
-from functools import lru_cache, partial
+from functools import partial
 from operator import length_hint
 from typing import Any, TypeVar
 
@@ -189,6 +189,10 @@ class RegionHost:
             self._passed_on.delivered = 0 if isinstance(made, Failed) else len(made)
         return made
 
+    def is_given(self, flow: FlowLike) -> bool:
+        """Return whether `given` may return the elements of a flow when there is demand."""
+        return not self.driver.place.hops and self._is_at_hand(flow)
+
     def _made_of(self, flow: FlowLike, most: int) -> list[Any] | Failed | None:
         nodes = flow.__nodes__
         if nodes.steps:
@@ -205,7 +209,7 @@ class RegionHost:
     def _awaited_by(self, flow: FlowLike) -> Placed[Awaited[Any]] | None:
         """Return the source of a flow of an async iterator that is read here. None for all others."""
         source: Placed[Any] = flow.__nodes__.source
-        if not _is_awaited(source.operator) or self.driver.place.hops:
+        if source.operator.kind != "awaited" or self.driver.place.hops:
             return None
         return source if id(flow) not in self._given or self._belonging.is_here() else None
 
@@ -256,18 +260,6 @@ def _view(driver: RegionDriver) -> View:
     """Return what snapshots see of a region that a pushed source feeds."""
     assert driver.view is not None
     return driver.view
-
-
-def _is_awaited(source: object) -> bool:
-    """Return whether a source is an async iterator."""
-    kind: Any = type(source)
-    return _of_awaited(kind)
-
-
-@lru_cache(maxsize=512)
-def _of_awaited(kind: type[object]) -> bool:
-    """Return whether the sources of a class are async iterators. The answer is cached, because abstract classes are slow."""
-    return issubclass(kind, Awaited)
 
 
 @define(eq=False)
@@ -341,7 +333,7 @@ def _lone(
     driver = _driver(plan, plan.regions[0], run, loop, context.copy(), receiver, host, host.lifetime.hold())
     if company is not None and company.loop is loop:
         driver.company = company
-    elif isinstance(plan.source.operator, Pushed):
+    elif plan.source.operator.kind == "pushed":
         driver.company = Company(loop)
     return driver
 
@@ -401,9 +393,9 @@ def _begin(
 ) -> None:
     """Start the drivers, the last one first; the first opens the source."""
     first, last = drivers[-1], drivers[0]
-    source = plan.source.operator
+    source: Any = plan.source.operator
     open_source: Callable[[], Subscription] | None = None
-    if isinstance(source, Pushed):
+    if source.kind == "pushed":
         first.view = View(source.elsewhere)
         first.place.is_transparent = source.is_transparent
         host.reader = first
@@ -419,9 +411,10 @@ def _begin(
 
 
 def _run(plan: Plan, region: Region) -> RegionRun:
-    source = None if region.boundary is not None else plan.source.operator
-    awaited = isinstance(source, Awaited)
-    counted = not awaited and (not isinstance(source, Pulled) or source.plain)
+    source: Any = plan.source.operator
+    kind = "pushed" if region.boundary is not None else source.kind
+    awaited = kind == "awaited"
+    counted = kind == "pushed" or (kind == "pulled" and source.plain)
     return RegionRun(region.stages, region.feed, counted=counted, awaited=awaited)
 
 
@@ -435,16 +428,16 @@ def _driver(
     host: FlowHost,
     release: Callable[[], None],
 ) -> RegionDriver:
-    operator = plan.source.operator
-    feed: Input
-    if region.boundary is not None:
-        feed = PushedInput(region.boundary.prefetch, run)
-    elif isinstance(operator, Awaited):
+    operator: Any = plan.source.operator
+    kind = "pushed" if region.boundary is not None else operator.kind
+    if kind == "awaited":
         awaited = AwaitedInput(operator, run.pace, region.feed, Budget.of(loop))
         return AwaitedDriver(awaited, run, region, context, receiver, host, release)
-    elif isinstance(operator, Pulled):
+    feed: Input
+    if kind == "pulled":
         feed = PulledInput(operator, run)
+    elif region.boundary is not None:
+        feed = PushedInput(region.boundary.prefetch, run)
     else:
-        assert isinstance(operator, Pushed)
         feed = PushedInput(operator.prefetch, run, told=operator.is_told)
     return RegionDriver(run, region, feed, loop, context, receiver, host, release)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
 from typing import ClassVar
 
 from attrs import frozen
@@ -57,9 +56,10 @@ class Home:
 
     def is_here(self) -> bool:
         """Return whether the place is the running event loop."""
-        with suppress(RuntimeError):
+        try:
             return asyncio.get_running_loop() is self.loop
-        return False
+        except RuntimeError:
+            return False
 
     def attach(self, lost: Callable[[BaseException], None]) -> Attachment:
         """Return the loop."""

@@ -49,6 +49,9 @@ class Inlet:
     def given(self, flow: Any, most: int) -> None:
         return None
 
+    def is_given(self, flow: Any) -> bool:
+        return False
+
     def subscribe(self, flow: Any, receiver: Any, *, at_once: bool) -> None:
         self.sources.append(Played(receiver, at_once))
         self.react(self.sources[-1])

@@ -220,6 +220,9 @@ class World:
     def given(self, flow: FlowLike, most: int) -> None:
         return None
 
+    def is_given(self, flow: FlowLike) -> bool:
+        return False
+
     def subscribe(self, flow: FlowLike, receiver: Inner, *, at_once: bool) -> None:
         check(not self.cancelled, "a source is subscribed to, though downstream has cancelled")
         check(all(source.ended for source in self.sources), "a source is subscribed to before the last one has ended")

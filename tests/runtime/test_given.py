@@ -106,11 +106,11 @@ async def test_a_long_one_gives_others_their_turn() -> None:
     assert 3 < turns
 
 
-@pytest.mark.parametrize("other", ["with a stage", "of an iterator", "elsewhere"])
+@pytest.mark.parametrize("other", ["with a stage that keeps state", "of an iterator", "elsewhere"])
 async def test_other_flows_have_a_region(other: str, made: list[object]) -> None:
     with schedulers.thread("elsewhere") as place:
         flow = {
-            "with a stage": Flow.of(1).map(int),
+            "with a stage that keeps state": Flow.of(1).take(1),
             "of an iterator": Flow.from_iterable(iter([1])),
             "elsewhere": Flow.of(1).subscribe_on(place),
         }[other]
@@ -123,21 +123,36 @@ async def test_other_flows_have_a_region(other: str, made: list[object]) -> None
 
 
 @pytest.mark.parametrize(
-    "flow",
+    ("flow", "mapped"),
     [
-        Flow.range(3).flat_map(lambda n: Flow.of(n, n)),
-        Flow.range(3).concat_map(lambda n: Flow.of(n, n)),
-        Flow.range(3).exhaust_map(lambda n: Flow.of(n, n)),
-        Flow.of(0, 0, 1).concat(Flow.of(1, 2), Flow.of(2)),
+        (Flow.range(3).flat_map(lambda n: Flow.of(n, n)), [Given]),
+        (Flow.range(3).concat_map(lambda n: Flow.of(n, n)), [Given]),
+        (Flow.range(3).exhaust_map(lambda n: Flow.of(n, n)), [Given]),
+        (Flow.of(0, 0, 1).concat(Flow.of(1, 2), Flow.of(2)), []),
+        (Flow.of(0, 0, 1, 1, 2, 2).retry(), []),
     ],
-    ids=["flat_map", "concat_map", "exhaust_map", "concat"],
+    ids=["flat_map", "concat_map", "exhaust_map", "concat", "retry"],
 )
-async def test_as_many_as_are_wanted_are_passed_on_and_nobody_subscribes(flow: Flow[int], made: list[object]) -> None:
+async def test_as_many_as_are_wanted_are_passed_on_and_nobody_subscribes(
+    flow: Flow[int], mapped: list[type], made: list[object]
+) -> None:
     assert [0, 0, 1, 1, 2, 2] == await flow.to_list()
 
-    first, *others = map(type, made)
-    assert first is Given  # the flow that is mapped, or the first of several, which comes before any demand
-    assert {list} == {*others}
+    assert mapped == [kind for kind in map(type, made) if kind is not list]
+
+
+async def test_they_wait_for_demand(made: list[object]) -> None:
+    recorder = Recorder()
+    Flow.of(1).map(str).retry().subscribe(recorder)
+    await idle()
+
+    assert made == []
+
+    recorder.request(1)
+    await idle()
+
+    assert recorder.items == ["1"]
+    assert recorder.over.is_set()
 
 
 async def test_more_than_are_wanted_are_subscribed_to(made: list[object]) -> None:
@@ -191,4 +206,4 @@ async def test_a_snapshot_tells_how_many_were_passed_on() -> None:
         async for _ in items:
             found.append(items.snapshot().regions[0].delivered)  # noqa: PERF401 - a look in between
 
-    assert [0, 0, 1] == found  # another run has begun behind all but the last
+    assert [1, 1, 1] == found  # the next run waits for demand

@@ -160,6 +160,10 @@ class Side:
         """Nothing: elements come when the worker passes them."""
         return None
 
+    def is_given(self, flow: FlowLike) -> bool:
+        """False, as nothing is given."""
+        return False
+
     def subscribe(
         self,
         flow: FlowLike,
