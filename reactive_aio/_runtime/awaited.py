@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from .._core import budgets
 from .._core.budgets import Budget
-from .._core.guard import FAILURES, as_failure, as_of_a_generator, cancelled_from_outside, is_closed_with
+from .._core.guard import FAILURES, as_failure, as_of_a_generator, cancelled_from_outside, cancels, is_closed_with
 from .._core.notes import add_note
 from .._fusion import BARE, Pace
 from .._plan import Awaited
@@ -345,7 +345,7 @@ class AwaitedInput:
         """Drop answers that nobody takes, close the iterator, and keep what it has failed with."""
         if answers:
             discard(answers)
-        told, self.closing = self._told, True
+        told, self.closing, before = self._told, True, cancels()
         try:
             if iterator is not None:
                 await _close(iterator, failure)
@@ -354,8 +354,8 @@ class AwaitedInput:
                 raise
             if error is not failure:
                 told = self.left
-                # The region cancels nothing that closes: a cancel that comes of that alone is a failure.
-                failure = as_failure(error) if told else error
+                # The region cancels nothing that closes, but `asyncio.run` may: a cancel that comes of closing alone is a failure.
+                failure = as_failure(error) if told and cancels() == before else error
         if failure is not None:
             self._failed(failure, told=told)
         del failure  # as above
@@ -404,13 +404,14 @@ async def _close(iterator: AsyncIterator[Any], failure: BaseException | None) ->
     close = getattr(iterator, "aclose", None)
     if close is None:
         return
+    before = cancels()
     try:
         await close()
     except FAILURES as another:
         if failure is None or another is failure:
             raise
         if isinstance(failure, (asyncio.CancelledError, GeneratorExit)):
-            if isinstance(another, asyncio.CancelledError):
+            if isinstance(another, asyncio.CancelledError) and cancels() == before:
                 # Not the cancel that was on its way: this one is the iterator's own.
                 raise as_failure(another) from another
             raise

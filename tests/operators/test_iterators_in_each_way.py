@@ -77,6 +77,12 @@ def each(reads: dict[str, Read] = READS) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("read", reads.values(), ids=reads)
 
 
+def cancel_all_others() -> None:
+    """Cancel all tasks but the current one, as `asyncio.run` does when it ends."""
+    for task in asyncio.all_tasks() - {asyncio.current_task()}:
+        task.cancel()
+
+
 @each()
 @pytest.mark.parametrize("pauses", [False, True], ids=["ready", "suspended"])
 async def test_all_elements_come_in_order(read: Read, pauses: bool) -> None:
@@ -214,6 +220,56 @@ async def test_a_second_cancel_does_not_cut_the_cleanup_short(read: Read) -> Non
 
     assert task.cancelled()
     assert cleaned.is_set()
+
+
+@each()
+async def test_a_cancel_of_all_tasks_while_it_closes_is_not_reported(read: Read) -> None:
+    closing, dropped = asyncio.Event(), list[BaseException]()
+
+    async def numbers() -> AsyncIterator[int]:
+        try:
+            yield 1
+            yield 2
+        finally:
+            closing.set()
+            await asyncio.Event().wait()
+
+    with hooks.using(on_error_dropped=dropped.append):
+        reading = asyncio.ensure_future(read(Flow.from_async_iterable(numbers()).take(1)))
+        await closing.wait()
+        cancel_all_others()
+        await asyncio.wait([reading])
+    await idle()
+
+    assert [] == dropped
+
+
+@each()
+async def test_a_cancel_of_all_tasks_while_it_closes_behind_a_cancel_is_not_reported(read: Read) -> None:
+    closing, dropped = asyncio.Event(), list[BaseException]()
+
+    class Numbers:
+        def __aiter__(self) -> Numbers:
+            return self
+
+        async def __anext__(self) -> int:
+            await asyncio.Event().wait()
+            return 1
+
+        async def aclose(self) -> None:
+            closing.set()
+            await asyncio.Event().wait()
+
+    with hooks.using(on_error_dropped=dropped.append):
+        reading = asyncio.ensure_future(read(Flow.from_async_iterable(Numbers())))
+        await idle()
+        reading.cancel()
+        await closing.wait()
+        cancel_all_others()
+        await asyncio.wait([reading])
+    await idle()
+
+    assert [] == dropped
 
 
 @each()

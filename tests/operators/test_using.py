@@ -314,3 +314,24 @@ def test_bad_arguments_are_refused_when_the_flow_is_built(make: Any, text: str) 
 
 def test_a_class_of_context_managers_is_a_function_that_gives_one() -> None:
     assert [None] == Flow.using(nullcontext, Flow.of).run_sync()
+
+
+async def test_a_cancel_of_all_tasks_while_the_resource_is_being_left_is_not_reported() -> None:
+    leaving, dropped = asyncio.Event(), list[BaseException]()
+
+    @asynccontextmanager
+    async def slow() -> AsyncGenerator[None]:
+        try:
+            yield
+        finally:
+            leaving.set()
+            await asyncio.Event().wait()
+
+    with hooks.using(on_error_dropped=dropped.append):
+        reading = asyncio.create_task(Flow.using(slow, lambda _: Flow.range(9)).take(1).to_list())
+        await leaving.wait()
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+        await asyncio.wait([reading])
+
+    assert [] == dropped

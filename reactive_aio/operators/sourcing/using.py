@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from attrs import define, field, frozen
 
 from ..._arbiter import Inner
-from ..._core.guard import FAILURES, as_failure, cancelled_from_outside, is_closed_with
+from ..._core.guard import FAILURES, as_failure, cancelled_from_outside, cancels, is_closed_with
 from ..._core.notes import add_note
 from ..._fusion import label
 from ..._plan import Inlet, Pushed
@@ -58,6 +58,8 @@ class Holding:
     _cancelled: bool = field(init=False, default=False)
     _cancel: asyncio.CancelledError | None = field(init=False, default=None)
     """The exception that the cancel has become, on its way through the resource."""
+    _cancels: int = field(init=False, default=0)
+    """The cancels of the task before it leaves the resource."""
 
     def begin(self) -> None:
         """Start the task; without demand, since the flow may turn out to be empty."""
@@ -95,8 +97,10 @@ class Holding:
         except asyncio.CancelledError as error:
             if not self._cancelled:
                 self._fail(cancelled_from_outside(error, "the task that holds a resource"))
-            elif self._cancel is not None and self._cancel is not error:
-                self._fail(as_failure(error))  # the resource's own
+            elif self._cancel is not None and self._cancel is not error and cancels() == self._cancels:
+                self._fail(
+                    as_failure(error)
+                )  # the resource's own: the flow does not cancel what leaves, but `asyncio.run` may
             raise
         except FAILURES as error:
             if is_closed_with(error, self.inlet.loop):
@@ -136,6 +140,7 @@ class Holding:
             self._inner.cancel()
             self._task = None
             await _uninterrupted(self._cleaned)
+            self._cancels = cancels()
             if self._failure is not None:
                 self.inlet.dropped(self._failure)
             raise
