@@ -200,10 +200,11 @@ class Owner:
     def _interrupt(self, reader: Reader, cancelled: asyncio.CancelledError) -> None:
         """Pass a cancel on to the iterator."""
         if self._source.pace.awaiting is not None:
-            # It comes to where the iterator waits, which its consumer has just left to the owner.
+            # It comes to where the iterator waits, which its consumer has just left to the owner. It has been counted,
+            # and is not counted again. The iterator may have taken it back: then there is none to take back before.
             task = cast("asyncio.Task[None]", self.task)
-            task.uncancel()
             task.cancel(*cancelled.args)
+            task.uncancel()
         elif not reader.closed:
             self._source.interrupt(cancelled)
 
