@@ -401,13 +401,15 @@ async def for_each_async(flow: FlowLike, fn: Callable[[Any], Awaitable[object]],
 
     ``at`` tells the end and the place of an element, for errors.
     """
-    before = cancels()
+    loop, before = asyncio.get_running_loop(), cancels()
     taken = 0
     async with Opened(flow) as items:
         async for item in items:
             try:
                 await fn(item)
             except FAILURES as error:
+                if is_closed_with(error, loop):  # there may be no current task
+                    raise
                 failure = located(error, cancels() > before, f"in {at(taken)} of {items.source}")
                 try:
                     if failure is error:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
+import uvloop
 
 from reactive_aio import Flow, Hub, hooks, schedulers
 from reactive_aio._core import budgets
@@ -449,3 +450,23 @@ async def test_the_repr_of_an_iterator_tells_nothing_of_what_it_is_made_of(flow:
     items = aiter(flow)
     assert len(repr(items)) < 100
     await items.aclose()
+
+
+@pytest.mark.parametrize("make_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_an_end_whose_function_waits_is_closed_when_its_loop_is_gone(
+    make_loop: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
+    begun: list[int] = []
+
+    async def wait(item: int) -> None:
+        begun.append(item)
+        await asyncio.Event().wait()
+
+    loop, end = make_loop(), Flow.range(3).for_each(wait)
+    task: Any = loop.create_task(end)
+    loop.run_until_complete(idle())
+    loop.close()
+    task._log_destroy_pending = False  # nobody runs it to its end
+    end.close()
+
+    assert [0] == begun
