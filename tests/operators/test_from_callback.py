@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any
@@ -512,3 +513,31 @@ async def test_a_finalizer_may_call_the_emitter_in_the_middle_of_another_call(ca
 
     told = str(await end)
     assert {"next": "Next(item=2)", "error": "gone", "complete": "Completed()"}[call] in told
+
+
+async def test_an_async_function_that_is_cancelled_before_it_begins_to_undo_leaves_no_warning(
+    recwarn: pytest.WarningsRecorder,
+) -> None:
+    loop, here, cancelled = asyncio.get_running_loop(), asyncio.current_task(), asyncio.Event()
+
+    def cancel_all_others() -> None:
+        for task in asyncio.all_tasks() - {here}:
+            task.cancel()
+        cancelled.set()
+
+    def undo() -> Coroutine[Any, Any, None]:
+        loop.call_soon(cancel_all_others)
+        return asyncio.sleep(0)
+
+    def register(emitter: Emitter[int]) -> Callable[[], Any]:
+        return undo
+
+    recorder = Recorder()
+    Flow.from_callback(register).subscribe(recorder)
+    await idle()
+    recorder.cancel()
+    await cancelled.wait()
+    await idle()
+    gc.collect()
+
+    assert [] == list(recwarn)

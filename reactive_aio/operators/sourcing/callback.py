@@ -202,7 +202,9 @@ class Emission:
         given = self.inlet.context.copy().run(unregister)
         if not isawaitable(given):
             return False
-        self.inlet.start(self._undo(given))
+        task = self.inlet.start(self._undo(given))
+        if iscoroutine(given):
+            task.add_done_callback(lambda _: given.close())  # if it has not begun: else Python warns of that
         return True
 
     async def _undo(self, given: Awaitable[object]) -> None:
