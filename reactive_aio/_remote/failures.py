@@ -24,6 +24,8 @@ ByValue = Callable[[Any], bytes]
 
 DEEPEST: Final = 8
 """The number of chained exceptions, or members of a group, that are sent. The traceback has all."""
+SHORT: Final = 2000
+"""Characters of a text of an exception that is too large to be sent."""
 
 
 def pack(
@@ -63,6 +65,14 @@ def is_whole(data: bytes) -> bool:
     """Return whether the exception itself is packed, and not only its text."""
     packed: Packed = pickle.loads(data)
     return packed[0] is not None
+
+
+def in_words(data: bytes, why: str) -> bytes:
+    """Return a packed exception without the exception itself, and only the beginnings of its texts. A note says why."""
+    packed: Packed = pickle.loads(data)
+    _, summary, notes, trace = packed
+    short: Packed = None, summary[:SHORT], [*(note[:SHORT] for note in notes[-DEEPEST:]), why], trace[:SHORT]
+    return pickle.dumps(short)
 
 
 def _trace(error: BaseException) -> str:

@@ -9,13 +9,14 @@ well. There is one for each partition, and it comes before all others, since no 
 from __future__ import annotations
 
 import pickle
+import zlib
 from typing import Any, ClassVar, Final, Generic, TypeVar
-from zlib import crc32
 
 from attrs import define, frozen
 
 from ..._core.guard import FAILURES
 from ..._fusion import Stage, Template, Transform
+from ..._remote.failures import in_words
 from ..._remote.pickling import ByReference
 from ...operators.scheduling.repartition import Repartition
 from ...operators.windowing.by_key import Found, GroupByKey
@@ -25,13 +26,15 @@ from .pickling import dumps_by_value
 from .worker import InputFailed
 
 Row = tuple[int, bytes, bytes, bytes]
-"""Partition, key, order, and the pickled pair of key and elements; a key without bytes for a packed failure."""
+"""Partition, key, order, and the pickled pair of key and elements; a key without bytes for a packed and compressed failure."""
 
 Shuffling = GroupByKey | Repartition[Any]
 ByT = TypeVar("ByT", GroupByKey, Repartition[Any])
 NO_CLASSES: Final = MainClasses()
 ANY: Final = b"any"
 """Stands for a key where keys make no difference; not empty, since that marks a failure."""
+COPIES: Final = 1 << 24
+"""Bytes of all copies of a failure. By default there are 1,600, and each failed task sends as many."""
 
 
 @frozen
@@ -83,7 +86,7 @@ class Dealing(Transform[Any, Row]):
         if by.key is None:
             self.next += 1
             return self.next % by.partitions, ANY, b"", self.pickled((None, item))
-        return crc32(in_bytes(by.key(item))) % by.partitions, ANY, b"", self.pickled((None, item))
+        return zlib.crc32(in_bytes(by.key(item))) % by.partitions, ANY, b"", self.pickled((None, item))
 
 
 @frozen
@@ -117,14 +120,18 @@ class Pickling:
 
 
 def told(packed: bytes, parts: int) -> list[Row]:
-    """Return the rows that pass a failure to every partition."""
-    return [(part, b"", b"", packed) for part in range(parts)]
+    """Return the rows that pass a failure to every partition. Of an exception that is too large only the text goes along."""
+    copy = zlib.compress(packed)
+    if len(copy) * parts > COPIES:
+        why = f"the exception itself is too large to be sent to {parts} parts of a shuffle: {len(packed):,} bytes"
+        copy = zlib.compress(in_words(packed, why))
+    return [(part, b"", b"", copy) for part in range(parts)]
 
 
 def looked_at(row: Row) -> Found:
     """Unpickle the elements of a row; raises the failure that stands in their place."""
     mark, packed = row[1], row[3]
     if not mark:
-        raise InputFailed(bytes(packed))
+        raise InputFailed(zlib.decompress(packed))
     key, elements = pickle.loads(packed)
     return mark, key, elements

@@ -14,8 +14,14 @@ import attrs
 import pytest
 
 from reactive_aio import Flow, KeyedFlow, UnsupportedOnSparkError
+from reactive_aio._core.guard import brief
+from reactive_aio._remote.failures import pack, unpack
+from reactive_aio.errors import RemoteError
 
 pytest.importorskip("pyspark")
+
+from reactive_aio.spark._task.shuffled import looked_at, told
+from reactive_aio.spark._task.worker import InputFailed
 
 pytestmark = pytest.mark.spark
 
@@ -215,6 +221,37 @@ async def test_a_failure_on_either_side_of_the_shuffle_arrives_as_itself(
     with pytest.raises(OddError, match="ninety-nine") as failed:
         await build(on_spark(spark)).to_list()
     assert any(each.startswith(note) for each in failed.value.__notes__)
+
+
+class LargeError(Exception):
+    pass
+
+
+@pytest.mark.parametrize(("size", "parts", "kind"), [(1 << 18, 2, LargeError), (1 << 18, 1600, RemoteError)])
+def test_the_copies_of_a_large_failure_are_bounded(size: int, parts: int, kind: type[Exception]) -> None:
+    error = LargeError("it " + Random(1).randbytes(size).hex())
+    error.add_note("in map(large)")
+    rows = told(pack(error, "a task"), parts)
+
+    with pytest.raises(InputFailed) as failed:
+        looked_at(rows[-1])
+    arrived = unpack(failed.value.packed)
+    assert len(rows) == parts
+    assert sum(len(row[3]) for row in rows) <= 1 << 24
+    assert type(arrived) is kind
+    assert "LargeError: it " in repr(brief(arrived))
+    assert arrived.__notes__[0] == "in map(large)"
+
+
+async def test_a_large_failure_before_the_shuffle_arrives_by_its_text(spark: Any) -> None:
+    def large(element: Element) -> int:
+        raise LargeError("it " + Random(element[0]).randbytes(1 << 18).hex())
+
+    flow = on_spark(spark).map(large).group_by_key(abs, partitions=400).count()
+    with pytest.raises(RemoteError, match="LargeError: it ") as failed:
+        await flow.to_list()
+    assert failed.value.__notes__[0].startswith("in map(large)")
+    assert any("too large to be sent to 400 parts of a shuffle" in each for each in failed.value.__notes__)
 
 
 async def test_no_key_comes_when_elements_were_lost_before_the_shuffle(spark: Any) -> None:
