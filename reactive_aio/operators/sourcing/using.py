@@ -98,9 +98,8 @@ class Holding:
             if not self._cancelled:
                 self._fail(cancelled_from_outside(error, "the task that holds a resource"))
             elif self._cancel is not None and self._cancel is not error and cancels() == self._cancels:
-                self._fail(
-                    as_failure(error)
-                )  # the resource's own: the flow does not cancel what leaves, but `asyncio.run` may
+                # The resource's own: the flow does not cancel what leaves, but `asyncio.run` may.
+                self._fail(as_failure(error))
             raise
         except FAILURES as error:
             if is_closed_with(error, self.inlet.loop):
