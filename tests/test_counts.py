@@ -333,11 +333,18 @@ def test_an_attempt_of_a_retry_costs_no_note_on_a_failure_that_nobody_sees() -> 
     assert for_more(python_calls, lambda n: GIVEN.map(fail).retry(n).on_error_complete(), 500) <= 14 * 500
 
 
-def test_given_elements_in_a_retry_cost_no_region_beside_its_own() -> None:
-    # With one for the elements 376.
-    assert (
-        for_more(python_calls, lambda n: Flow.range(n).concat_map(lambda _: GIVEN.map(str).retry(1)), 300) <= 280 * 300
-    )
+def test_a_combinator_that_another_one_reads_costs_no_region() -> None:
+    def given(n: int) -> Flow[int]:
+        return Flow.range(n).concat_map(lambda _: GIVEN.retry(1))
+
+    def guarded(n: int) -> Flow[int]:
+        return Flow.range(n).flat_map(
+            lambda item: Flow.from_awaitable(lambda: later(item)).timeout(5).retry(2).on_error_return(0)
+        )
+
+    # With regions 273 and 775.
+    assert for_more(python_calls, given, 300) <= 175 * 300
+    assert for_more(python_calls, guarded, 300) <= 500 * 300
 
 
 def test_an_inner_async_generator_that_does_not_wait_costs_neither_a_region_nor_a_task() -> None:

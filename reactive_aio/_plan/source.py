@@ -214,6 +214,8 @@ class Source(ABC, Generic[T_co]):
 
     __slots__ = ()
 
+    passes_on: bool = False
+    """Whether it is a coordinator, which emits no more than was requested, so that another combinator can read it without a region."""
     kind: ClassVar[Literal["pulled", "awaited", "pushed"]]
     """The one of the three kinds. To ask an abstract class by ``isinstance`` is slow, and each subscription asks."""
     capabilities: Capabilities = LOOP

@@ -15,7 +15,7 @@ from .._core.budgets import Budget
 from .._core.guard import FAILURES, Failed
 from .._core.tasks import begin_task
 from .._fusion import Placed, RegionRun
-from .._plan import Awaited, FlowLike, Gauge, Plan, Pulled, Pushed, Receiver, Region, TasksSnapshot
+from .._plan import LOOP, Awaited, FlowLike, Gauge, Plan, Pulled, Pushed, Receiver, Region, TasksSnapshot
 from ..operators.sourcing.error import Error
 from ..schedulers.base import Released, Scheduler
 from ..schedulers.current import Home
@@ -31,6 +31,7 @@ from .iterator_subscription import IteratorSubscription
 from .lifetime import Lifetime
 from .on_the_spot import Spot, is_one_for_one
 from .owner import Reader
+from .passage import Passage
 from .places import HERE, PREFETCH, Held, at_home, attach, here, placed_at
 from .spare import SpareOwner
 from .tree import View
@@ -43,7 +44,7 @@ U = TypeVar("U")
 class RegionHost:
     """The ground of a pushed source: its region's driver, and the lifetime of what it starts there (a Host)."""
 
-    driver: RegionDriver
+    driver: RegionDriver | Passage
     lifetime: Lifetime
     _belonging: Scheduler
     """The place of the combinator's flows, if it may differ from the place where the combinator runs."""
@@ -136,6 +137,9 @@ class RegionHost:
                 given = _view(self.driver).inner = Given((self.driver, receiver), at_hand.iterate())
                 given.begin(receiver, at_once=at_once)
                 return
+            if at_once and self._passes_on(flow):
+                self._pass_on(flow, receiver)
+                return
         if flow is not self._flow:
             self._flow = flow
             # A flow that a function has made belongs where the function has run.
@@ -162,6 +166,21 @@ class RegionHost:
         _view(self.driver).inner = driver
         if at_once:
             driver.take_turn()  # no meeting: a subscriber may be in the context of one of those who are to meet
+
+    def _passes_on(self, flow: FlowLike) -> bool:
+        """Return whether a flow is a combinator that can be read here without a region."""
+        nodes, driver = flow.__nodes__, self.driver
+        if not nodes.source.operator.passes_on or nodes.capabilities is not LOOP or nodes.scheduler is not None:
+            return False
+        return self._is_here(flow) and not driver.place.hops and Passage.is_flat_in(driver)
+
+    def _pass_on(self, flow: FlowLike, receiver: Receiver[Any]) -> None:
+        """Subscribe to a combinator, which delivers to the receiver without a region between."""
+        plan = Plan.of(flow)
+        source: Any = plan.source.operator
+        passage = _view(self.driver).inner = Passage(self.driver, plan.regions[0], receiver, self.lifetime)
+        inlet = RegionInlet(passage, self.lifetime, Home(self.driver.loop), {})
+        passage.begin(partial(source.open, inlet))
 
     def _borrow(self, source: AwaitedInput, reader: Reader) -> SpareOwner:
         """Return an owner for an iterator: the one of those before it, if none of them has suspended."""
@@ -241,11 +260,11 @@ class RegionInlet(RegionHost):
 
     def discard_by(self, discard: Callable[[Iterable[Any]], None]) -> None:
         """Let the source discard elements that the region gets and does not begin."""
-        self.driver.upstream.discard = discard
+        _region(self.driver).upstream.discard = discard
 
     def after_end(self, call: Callable[[], None]) -> None:
         """Call something after the end of the region."""
-        self.driver.after_end(call)
+        _region(self.driver).after_end(call)
 
     def show(self, gauge: Gauge) -> None:
         """Show in snapshots the elements that the source itself keeps and drops."""
@@ -256,7 +275,13 @@ class RegionInlet(RegionHost):
         _view(self.driver).tasks = tasks
 
 
-def _view(driver: RegionDriver) -> View:
+def _region(driver: RegionDriver | Passage) -> RegionDriver:
+    """Return the region that a source feeds which does more than to pass on."""
+    assert isinstance(driver, RegionDriver)
+    return driver
+
+
+def _view(driver: RegionDriver | Passage) -> View:
     """Return what snapshots see of a region that a pushed source feeds."""
     assert driver.view is not None
     return driver.view
@@ -266,7 +291,7 @@ def _view(driver: RegionDriver) -> View:
 class _Hold:
     """A hold on a lifetime. It is released at its first call, or when the loop of its region ends."""
 
-    _driver: RegionDriver
+    _driver: RegionDriver | Passage
     _release: Released | None
 
     def __call__(self, join: Callable[[], None] | None = None) -> None:

@@ -12,6 +12,7 @@ from attrs import define, field, frozen
 from ..spec import Subscription
 from .driver import RegionDriver
 from .handover import Handover
+from .passage import Passage
 
 
 @frozen(eq=False)
@@ -58,10 +59,11 @@ class Gathering:
     """Elements that have not crossed yet, since this turn began."""
 
     @classmethod
-    def begin(cls, driver: RegionDriver) -> None:
+    def begin(cls, driver: RegionDriver | Passage) -> None:
         """Put it after the last combinator on the loop of a region, from now on."""
         while driver.place.outer is not None:
             driver = driver.place.outer
+        assert not isinstance(driver, Passage)
         crossing = driver.receiver
         if isinstance(crossing, Crossing):
             next_one = crossing.downstream

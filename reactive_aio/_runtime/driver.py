@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 from contextvars import Context
 from threading import get_ident
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._core import budgets
 from .._core.guard import FAILURES, PLACE_ENDED, as_failure, as_of_a_generator, close_all
@@ -25,6 +25,9 @@ from .inputs import Input, PushedInput
 from .life import BEGUN, CLOSED, MADE, OPEN
 from .lifetime import Lifetime
 from .tree import Place, View
+
+if TYPE_CHECKING:
+    from .passage import Passage
 
 
 class RegionDriver(Emission):
@@ -289,7 +292,7 @@ class RegionDriver(Emission):
         elif not self.closed and not self.cancelled:
             self._fail(wrong)
 
-    def read_by(self, outer: RegionDriver) -> None:
+    def read_by(self, outer: RegionDriver | Passage) -> None:
         """Take a place inside the region of a combinator that reads this one, until this one has ended."""
         self.place.nest(outer)
         if not self.closed:
@@ -420,7 +423,7 @@ class RegionDriver(Emission):
         outer = self.place.outer
         if self.closed:
             call()
-        elif outer is not None and outer.place.is_transparent:
+        elif isinstance(outer, RegionDriver) and outer.place.is_transparent:
             outer.after_end(call)
         else:
             self._behind = (call, *self._behind)

@@ -19,6 +19,7 @@ from .._plan import AtHand, Receiver
 from ..spec import add_demand, subtract_demand
 from .driver import RegionDriver
 from .inputs import LONGEST_CHUNK
+from .passage import Passage
 
 
 @define(eq=False)
@@ -33,7 +34,7 @@ class PassedOn:
 class Given(AtHand):
     """The subscription to a flow of given elements, confined to the event loop of the region that reads it."""
 
-    _ends: tuple[RegionDriver, Receiver[Any]] | None
+    _ends: tuple[RegionDriver | Passage, Receiver[Any]] | None
     """The region that reads the flow, and the receiver, until it has ended: they refer to what they read."""
     _items: Iterator[Any]
     """Knows its length."""

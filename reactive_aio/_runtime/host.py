@@ -22,6 +22,7 @@ from .lifetime import Lifetime
 
 if TYPE_CHECKING:
     from .driver import RegionDriver
+    from .passage import Passage
 
 
 @define(eq=False)
@@ -33,7 +34,7 @@ class FlowHost:
     """That of the flow whose combinator reads this one."""
     failed: bool = False
     """Whether a region of the flow has failed."""
-    reader: RegionDriver | None = None
+    reader: RegionDriver | Passage | None = None
     """The region of the flow that reads other flows, by a combinator, as long as it is at work."""
     _failure: int | None = field(init=False, default=None)
     """The identity of the failure that has come to a region. It is not held, since its traceback may lead back to here."""

@@ -25,6 +25,7 @@ from .driver import RegionDriver
 from .host import FlowHost
 from .lifetime import Lifetime
 from .owner import Reader
+from .passage import Passage
 from .spare import SpareOwner
 
 
@@ -39,12 +40,12 @@ class IteratorSubscription:
     def __init__(
         self,
         source: Placed[Awaited[Any]],
-        outer: RegionDriver,
+        outer: RegionDriver | Passage,
         receiver: Receiver[Any],
         lifetime: Lifetime,
         borrow: Callable[[AwaitedInput, Reader], SpareOwner],
     ) -> None:
-        self._outer: RegionDriver | None = outer
+        self._outer: RegionDriver | Passage | None = outer
         """The region that reads the flow, by its combinator, until all is over: it refers to what it reads."""
         self._outer_host = outer.host
         self._receiver: Any = receiver

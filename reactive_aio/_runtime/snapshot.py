@@ -11,7 +11,8 @@ from .driver import RegionDriver
 from .given import Given, PassedOn
 from .inputs import PushedInput
 from .iterator_subscription import IteratorSubscription
-from .tree import View
+from .passage import Passage
+from .tree import Read, View
 
 HERE: Final = "the subscriber's loop"
 NOTHING: Final = View(None)
@@ -23,24 +24,30 @@ def snapshot(last: RegionDriver) -> Snapshot:
     return Snapshot(_regions(last))
 
 
-def _regions(last: RegionDriver) -> tuple[RegionSnapshot, ...]:
+def _regions(last: RegionDriver | Passage) -> tuple[RegionSnapshot, ...]:
     found: list[RegionSnapshot] = []
-    driver: RegionDriver | None = last
-    while driver is not None:
-        fed, view, before = driver.fed, driver.view or NOTHING, driver.place.before
-        # A combinator stands for this one, unless it reads several flows at a time.
-        now = view.inner if _several(driver) is None else None
-        reads = before is None and now is None and view.elsewhere is None
-        if reads or view.gauge is not None or not driver.run.empty:
-            found.append(_region(driver))
-        if view.elsewhere is not None and fed is not None:
-            tasks = None if view.tasks is None else view.tasks()
-            found.append(RegionSnapshot(view.elsewhere.place, delivered=fed.received, tasks=tasks))
+    now: Read | None = last
+    while now is not None:
+        while isinstance(now, Passage):
+            now = now.view.inner
         if isinstance(now, (Given, PassedOn, IteratorSubscription)):
             found.append(RegionSnapshot(HERE, now.delivered))
-            break
-        driver = before or now
+        now = _add(found, now) if isinstance(now, RegionDriver) else None
     return tuple(reversed(found))
+
+
+def _add(found: list[RegionSnapshot], driver: RegionDriver) -> Read | None:
+    """Add the figures of a region, unless a combinator stands for it. Return what feeds it."""
+    fed, view, before = driver.fed, driver.view or NOTHING, driver.place.before
+    # A combinator stands for this one, unless it reads several flows at a time.
+    now = view.inner if _several(driver) is None else None
+    reads = before is None and now is None and view.elsewhere is None
+    if reads or view.gauge is not None or not driver.run.empty:
+        found.append(_region(driver))
+    if view.elsewhere is not None and fed is not None:
+        tasks = None if view.tasks is None else view.tasks()
+        found.append(RegionSnapshot(view.elsewhere.place, delivered=fed.received, tasks=tasks))
+    return now if isinstance(now, (Given, PassedOn, IteratorSubscription)) else before or now
 
 
 def _region(driver: RegionDriver) -> RegionSnapshot:
@@ -76,7 +83,7 @@ def _inner(inner: Inner) -> InnerSnapshot:
         requested = add_demand(delivered, driver.demand)
         regions = (RegionSnapshot(HERE, driver.delivered),)
         return InnerSnapshot(regions, BoundarySnapshot(requested, delivered, buffered, inner.prefetch))
-    if not isinstance(driver, RegionDriver):
+    if not isinstance(driver, (RegionDriver, Passage)):
         return InnerSnapshot((), BoundarySnapshot(delivered, delivered, buffered, inner.prefetch))
     requested = add_demand(delivered, driver.demand)
     return InnerSnapshot(_regions(driver), BoundarySnapshot(requested, delivered, buffered, inner.prefetch))

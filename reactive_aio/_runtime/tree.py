@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
     from .._plan import Elsewhere, Gauge, TasksSnapshot
@@ -11,7 +11,10 @@ if TYPE_CHECKING:
     from .given import Given, PassedOn
     from .handover import Handover
     from .iterator_subscription import IteratorSubscription
+    from .passage import Passage
 
+Read: TypeAlias = "RegionDriver | Passage | Given | PassedOn | IteratorSubscription"
+"""What a combinator reads."""
 DEEPEST: Final = 16
 """Levels of nested combinators that a signal passes on one stack."""
 
@@ -28,7 +31,7 @@ class Place:
         """Takes the elements that are held in front of this region to it."""
         self.inners: dict[RegionDriver, None] = {}  # an empty one is smaller than a set
         """The last regions of the flows that a combinator here reads and that have not ended."""
-        self.outer: RegionDriver | None = None
+        self.outer: RegionDriver | Passage | None = None
         """The region of the combinator that reads the flow of this one."""
         self.is_transparent = False
         """Whether it reads one flow, whose end is the region's own."""
@@ -38,7 +41,17 @@ class Place:
         self.leaves = False
         """Whether elements leave for another event loop, after this region or after one that reads it."""
 
-    def nest(self, outer: RegionDriver) -> None:
+    @classmethod
+    def within(cls, outer: RegionDriver | Passage) -> Place:
+        """Return a place of what has no region of its own: the regions that it reads count as read by the one around it."""
+        place = cls()
+        place.outer = outer
+        place.depth = outer.place.depth + 1
+        place.leaves = outer.place.leaves
+        place.inners = outer.place.inners
+        return place
+
+    def nest(self, outer: RegionDriver | Passage) -> None:
         """Take a place inside the region that reads this one. At some depths a signal waits for a turn.
 
         Else a flow that is defined by itself, or by a long row of combinators, would end in a RecursionError.
@@ -46,7 +59,7 @@ class Place:
         self.depth = outer.place.depth + 1
         self.hops = self.depth % DEEPEST == 0
 
-    def read_by(self, driver: RegionDriver, outer: RegionDriver) -> None:
+    def read_by(self, driver: RegionDriver, outer: RegionDriver | Passage) -> None:
         """Add ``driver``, whose place this is, to the regions that a combinator reads, until it has ended."""
         self.outer = outer
         outer.place.inners[driver] = None
@@ -78,7 +91,7 @@ class View:
     def __init__(self, elsewhere: Elsewhere | None) -> None:
         self.elsewhere = elsewhere
         """The place where the elements are made, if that is not a region of an event loop."""
-        self.inner: RegionDriver | Given | PassedOn | IteratorSubscription | None = None
+        self.inner: Read | None = None
         """The last region of the flow that a combinator began with most lately."""
         self.gauge: Gauge | None = None
         """Elements that a source that can't be slowed keeps and drops."""

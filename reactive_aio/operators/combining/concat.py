@@ -27,6 +27,8 @@ class Concat(Pushed[T]):
         default=Factory(lambda it: reach_of_sequence(it.flows, it.flows, it.name), takes_self=True),
     )
 
+    passes_on = True
+
     @property
     def arguments(self) -> str:
         """The first flows."""

@@ -21,6 +21,8 @@ class SwitchIfEmpty(Pushed[T]):
     flow: FlowLike
     other: FlowLike
 
+    passes_on = True
+
     @property
     def inner(self) -> tuple[FlowLike, ...]:
         """The flow, and the one in its place."""

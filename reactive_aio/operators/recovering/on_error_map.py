@@ -26,6 +26,8 @@ class OnErrorMap(Pushed[T]):
     fn: Callable[[Any], BaseException]
     errors: Errors
 
+    passes_on = True
+
     @property
     def inner(self) -> tuple[FlowLike, ...]:
         """The flow."""

@@ -31,6 +31,8 @@ class Repeat(Pushed[T]):
         default=Factory(lambda it: reach_of_sequence(it.inner, it.sequence, it.name), takes_self=True),
     )
 
+    passes_on = True
+
     @property
     def inner(self) -> tuple[FlowLike, ...]:
         """The flow."""

@@ -23,6 +23,8 @@ class RepeatWhen(Pushed[T]):
     flow: FlowLike
     decide: Callable[[int, int], Awaitable[object]]
 
+    passes_on = True
+
     @property
     def inner(self) -> tuple[FlowLike, ...]:
         """The flow."""

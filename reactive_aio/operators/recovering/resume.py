@@ -59,6 +59,8 @@ class OnErrorResumeNext(Pushed[T]):
     fallback: Callable[[BaseException], FlowLike]
     errors: Errors
 
+    passes_on = True
+
     @property
     def inner(self) -> tuple[FlowLike, ...]:
         """The flow that may fail, and the one to go on with, if it is known."""

@@ -34,6 +34,8 @@ class Retry(Pushed[T]):
     errors: Errors = field(repr=False)
     resume: Callable[[Any], FlowLike] | None = field(repr=False)
 
+    passes_on = True
+
     @property
     def inner(self) -> tuple[FlowLike, ...]:
         """The flow."""

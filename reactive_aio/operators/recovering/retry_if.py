@@ -26,6 +26,8 @@ class RetryIf(Pushed[T]):
     predicate: Callable[[Any, int], object]
     errors: Errors = field(repr=False)
 
+    passes_on = True
+
     @property
     def inner(self) -> tuple[FlowLike, ...]:
         """The flow."""

@@ -25,6 +25,8 @@ class RetryWhen(Pushed[T]):
     decide: Callable[[Any, int], Awaitable[object]]
     errors: Errors = field(repr=False)
 
+    passes_on = True
+
     @property
     def inner(self) -> tuple[FlowLike, ...]:
         """The flow."""

@@ -24,6 +24,8 @@ class Timeout(Pushed[T]):
     seconds: float
     fallback: FlowLike | None
 
+    passes_on = True
+
     @property
     def arguments(self) -> str:
         """The time, and what comes instead."""

@@ -22,6 +22,8 @@ class Defer(Pushed[T]):
 
     factory: Callable[[], FlowLike]
 
+    passes_on = True
+
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Make the flow, in the subscriber's context, and begin it."""
         flow = inlet.context.copy().run(self.factory)

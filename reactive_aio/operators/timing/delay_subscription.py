@@ -21,6 +21,8 @@ class DelaySubscription(Pushed[T]):
     flow: FlowLike
     seconds: float
 
+    passes_on = True
+
     @property
     def arguments(self) -> str:
         """The time."""
