@@ -95,7 +95,7 @@ class Transform(Generic[T, R]):
 
 
 class InSteps(Transform[T, R]):
-    """A transform that may take long to make one element at the end."""
+    """A transform that may take long at the end, before an element or behind the last one."""
 
     __slots__ = ()
 

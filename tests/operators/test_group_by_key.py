@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Generator
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from itertools import groupby, pairwise
@@ -325,3 +327,26 @@ def test_where_a_stage_holds_something_all_keys_are_closed(closed: list[int]) ->
 def test_a_key_is_closed_in_the_middle_of_its_last_elements(closed: list[int]) -> None:
     assert [(0, 1)] == Flow.range(100).group_by_key(abs).count().take(1).run_sync()
     assert [0] == closed
+
+
+async def test_the_ends_of_many_keys_that_hold_nothing_take_several_turns(
+    still: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns: list[int] = []
+    ends: list[int] = []
+    finish = OfKey.finish
+
+    def slow(run: OfKey) -> Generator[Any]:
+        still[0] += 2e-3
+        ends.append(len(turns))
+        return finish(run)
+
+    monkeypatch.setattr(OfKey, "finish", slow)
+    task = asyncio.ensure_future(Flow.range(40).group_by_key(abs).map(abs).pairs().count())
+    while not task.done():
+        turns.append(1)
+        await asyncio.sleep(0)
+
+    assert 40 == await task
+    assert 40 == len(ends)
+    assert max(Counter(ends).values()) <= 2

@@ -20,8 +20,10 @@ from ..._fusion import (
     ELEMENT,
     FINISHING,
     KEYED,
+    NOTHING,
     OVER,
     STARTING,
+    InSteps,
     Origin,
     Placed,
     RegionRun,
@@ -355,7 +357,7 @@ class Looking:
 
 
 @define(eq=False)
-class ByKey(Grouping):
+class ByKey(Grouping, InSteps[Any, Pair]):
     """The state of each key in one subscription."""
 
     stage: GroupByKey
@@ -386,8 +388,8 @@ class ByKey(Grouping):
         return run
         yield  # it is a generator, as the other one is
 
-    def finish(self) -> Iterable[Pair]:
-        """Yield what the stages of each key still hold, in the order in which the keys came."""
+    def finish(self) -> Iterable[Any]:
+        """Yield what the stages of each key still hold, in the order in which the keys came. A key is a step."""
         for mark in list(
             self.runs
         ):  # the first one of a dict is found ever more slowly while its first ones are deleted
@@ -395,6 +397,7 @@ class ByKey(Grouping):
             yield from run.finish()
             del self.runs[mark]
             run.close()
+            yield NOTHING  # there may be thousands of keys that hold nothing
 
     @property
     def pending(self) -> bool:
