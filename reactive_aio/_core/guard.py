@@ -52,6 +52,10 @@ class Failed:
         error, self._error = self.error, None
         return error
 
+    def drop(self) -> None:
+        """Let go of the exception, which nobody needs any more."""
+        self._error = None
+
 
 def guarded(context: Context, fn: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R | Failed:
     """Call a user's function in a copy of a context. Return what it returns, or its failure.

@@ -236,3 +236,24 @@ async def test_no_failure_is_looked_for_in_the_frames_of_all_attempts() -> None:
     assert len(list(traceback.walk_tb(constant.__traceback__))) > MOST_FRAMES
     assert len(list(_frames(constant.__traceback__))) == MOST_FRAMES
     assert [note for note in constant.__notes__ if note.startswith("in from_callable(")]
+
+
+@pytest.mark.parametrize("goes_well", [True, False])
+async def test_failed_attempts_leave_nothing_to_the_garbage_collector(goes_well: bool) -> None:
+    def of(attempts: int) -> Flow[float]:
+        left = iter(range(attempts if goes_well else attempts + 1))
+        return (
+            Flow.of(1).map(lambda n: n / 0 if next(left, None) is not None else n).retry(attempts).on_error_return(0.0)
+        )
+
+    async def left_by(attempts: int) -> int:
+        await of(attempts).to_list()
+        gc.collect()
+        gc.disable()
+        try:
+            await of(attempts).to_list()
+            return gc.collect()
+        finally:
+            gc.enable()
+
+    assert await left_by(3) == await left_by(50)

@@ -68,7 +68,7 @@ class Attempts(Waiting):
 
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
         """Pass elements on: a success."""
-        self._failure = None
+        self._drop_failure()
         if self._retries and self.given.policy.reset:
             self._retries, self._delay = 0, self.given.policy.first
         if self.given.resume is not None:
@@ -77,13 +77,18 @@ class Attempts(Waiting):
 
     def on_source_complete(self) -> None:
         """Complete with the attempt that did."""
-        self._failure = None
+        self._drop_failure()
         self.complete()
 
     def cancel(self) -> None:
         """Leave, and let go of the failure, whose traceback leads back to here."""
-        self._failure = None
+        self._drop_failure()
         super().cancel()
+
+    def _drop_failure(self) -> None:
+        failed, self._failure = self._failure, None
+        if failed is not None:
+            failed.drop()
 
     def on_source_error(self, error: BaseException) -> None:
         """Wait for the next attempt, or give up with this failure."""
@@ -97,7 +102,10 @@ class Attempts(Waiting):
             if before is not None:
                 set_context(error, before.take())
             self.fail(failed.take())
-        elif not catches(self.given.errors, error):
+            return
+        if before is not None:
+            before.drop()
+        if not catches(self.given.errors, error):
             self.fail(failed.take())
         elif self._retries == policy.max_retries:
             failed.take()
