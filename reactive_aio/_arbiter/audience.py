@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Generic, Protocol, TypeVar
 
 from attrs import define, field
@@ -61,6 +61,11 @@ class Audience(Generic[L]):
 
     def end(self, error: BaseException | None) -> None:
         """Signal the end or the failure to all subscribers, or pass it to the hook where there are none."""
+        for _ in self.ends(error):
+            pass
+
+    def ends(self, error: BaseException | None) -> Iterator[None]:
+        """Do as `end` does, one subscriber after another, in steps. It is over with the first."""
         self._close()
         if error is not None and not self.members:
             self._dropped(error)
@@ -68,6 +73,7 @@ class Audience(Generic[L]):
             if member in self.members:
                 del self.members[member]
                 member.end(error)
+                yield
 
     def _close(self) -> Callable[[], None]:
         self.over = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import traceback
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reactive_aio import (
+    UNBOUNDED,
     Flow,
     GroupedFlow,
     LimitExceededError,
@@ -20,6 +22,7 @@ from reactive_aio import (
     SourceConsumedError,
     hooks,
 )
+from reactive_aio.operators.windowing.group_by import Group
 from tests.operators.groups import ByHand, listed, parity
 from tests.subscribers import Recorder, idle
 
@@ -413,3 +416,39 @@ def test_bad_arguments_are_refused_when_the_flow_is_built() -> None:
         Flow.of(1).group_by(parity, prefetch=0)
     with pytest.raises(ValueError, match=r"group_by\(stall_after=0\): stall_after must be a finite number above 0"):
         Flow.of(1).group_by(parity, stall_after=0)
+
+
+@pytest.mark.parametrize("kind", ["complete", "error"])
+async def test_many_groups_end_in_several_turns_and_then_the_whole_does(
+    kind: str, still: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns: list[int] = []
+    ended: list[int] = []
+    end = Group.end
+
+    def slow(group: Group, failure: BaseException | None) -> None:
+        still[0] += 2e-3
+        ended.append(len(turns))
+        end(group, failure)
+
+    monkeypatch.setattr(Group, "end", slow)
+    hand = ByHand(40, key=int)
+    await idle()
+    await hand.give(*range(40))
+    reads = [Recorder(UNBOUNDED) for _ in range(40)]
+    for group, read in zip(hand.subscriber.items, reads, strict=True):
+        group.subscribe(read)
+    await idle()
+    if kind == "complete":
+        hand.source.last.complete()
+    else:
+        hand.source.last.error(OSError("down"))
+    while kind not in hand.subscriber.kinds:
+        assert len(turns) < 1_000
+        turns.append(1)
+        await asyncio.sleep(0)
+
+    assert 40 == len(ended)
+    assert max(Counter(ended).values()) <= 2
+    assert all(kind == read.kinds[-1] for read in reads)
+    assert [] == hand.dropped

@@ -304,7 +304,7 @@ class Grouping(Parting):
             self._fail(error)
         elif not self.audience.over:
             self.close(None)
-        else:
+        elif self.ending.ended:
             self.complete()
 
     def complete(self) -> None:

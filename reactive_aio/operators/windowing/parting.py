@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from types import TracebackType
 from typing import Final
 
 from attrs import define, field
 
 from ..._arbiter import Audience, Gathering, Inner
+from ..._core import budgets
 from ..._core.containers import new_list
 from ...errors import SourceCancelledError
 from .substream import Substream
@@ -93,7 +95,28 @@ class Parting(Gathering):
         told = [each for each in self.audience.members if isinstance(each, Substream)]
         if error is not None:
             self.ending.waiting += range(1 + len(told))
-        self.audience.end(error)
+        trace = None if error is None else error.__traceback__
+        self._end_some(self.audience.ends(error), partial(self._ended, error, told), error, trace)
+
+    def _end_some(
+        self,
+        ends: Iterator[None],
+        ended: Callable[[], None],
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End as many listeners as there is time for: there may be thousands. The end of the whole waits for the last."""
+        if error is not None:
+            BaseException.with_traceback(error, trace)  # readers may have raised it since the part before
+        until = self.budget.moment()
+        for _ in ends:
+            if budgets.clock() >= until:
+                self.next_part(lambda _: self._end_some(ends, ended, error, trace))
+                return
+        ended()
+
+    def _ended(self, error: BaseException | None, told: list[Substream]) -> None:
+        """End the whole, behind the substreams."""
         self.ending.ended = True  # at last, as in `Substream.end`
         if error is None:
             self.complete()
@@ -137,3 +160,5 @@ class Parting(Gathering):
     def on_left(self, substream: Substream, kept: int) -> None:
         """Note that a reader has cancelled, when ``kept`` elements were kept for it."""
         self.audience.leave(substream)
+        if self.audience.over:
+            self.ending.unheard()  # it leaves in the middle of the end, before its own has come
