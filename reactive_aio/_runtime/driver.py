@@ -420,13 +420,18 @@ class RegionDriver(Emission):
 
         A region whose time is up may still have elements to work on, which the end is behind. So may one that reads this one.
         """
-        outer = self.place.outer
-        if self.closed:
+        driver: RegionDriver = self  # in a loop, as there may be a thousand
+        while not driver.closed and (outer := driver.place.outer) is not None and outer.place.is_transparent:
+            driver = outer
+        if driver.closed:
             call()
-        elif isinstance(outer, RegionDriver) and outer.place.is_transparent:
-            outer.after_end(call)
+        driver: RegionDriver = self  # in a loop, as there may be a thousand
+        while not driver.closed and isinstance(outer := driver.place.outer, RegionDriver) and outer.place.is_transparent:
+            driver = outer
+        if driver.closed:
+            call()
         else:
-            self._behind = (call, *self._behind)
+            driver._behind = (call, *driver._behind)
 
     def _done(self) -> None:
         """Leave: the downstream has got the end."""

@@ -41,6 +41,7 @@ NESTS: dict[str, Nest] = {
     "switch_map": lambda flow: Flow.of(1).switch_map(lambda _: flow),
     "merge": lambda flow: flow.merge(Flow.of(1)),
     "on_error_resume_next": lambda flow: flow.on_error_resume_next(Flow.error),
+    "do_finally": lambda flow: flow.do_finally(lambda: None),
     "share": lambda flow: flow.share(),
     "flow as async iterable": Flow.from_async_iterable,
 }
