@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from ...errors import SchemaMismatchError
+from .._task.retyping import retyped
 
 # `Any` stands for Arrow, whose stubs know it by halves.
 
@@ -66,7 +67,7 @@ def _typed(column: Any, field: Any, at: int) -> Any:
     if not _alike(column.type, field.type):
         raise SchemaMismatchError(f"{needed}. Cast the column, or change the schema")
     try:
-        return column.cast(field.type)
+        return retyped(column, field.type)
     except (ValueError, NotImplementedError) as error:  # Arrow's own errors among them
         raise SchemaMismatchError(f"{needed}: {error}") from error
 

@@ -8,6 +8,8 @@ from functools import cache
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
+from .retyping import retyped
+
 NAMES: Final = {
     "ACT": "Australia/Darwin",
     "AET": "Australia/Sydney",
@@ -66,7 +68,7 @@ def in_zone(batch: Any, zone: str) -> Any:
     pairs = list(zip(batch.columns, fields, strict=True))
     if all(column.type == field.type for column, field in pairs):
         return batch
-    columns = [column if column.type == field.type else column.cast(field.type) for column, field in pairs]
+    columns = [retyped(column, field.type) for column, field in pairs]
     return arrow.RecordBatch.from_arrays(columns, schema=arrow.schema(fields))
 
 

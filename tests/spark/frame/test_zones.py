@@ -13,7 +13,7 @@ from reactive_aio import Flow
 
 pytest.importorskip("pyspark")
 
-from pyspark.sql import functions
+from pyspark.sql import Row, functions
 
 from reactive_aio.spark._task.zones import in_zone
 
@@ -88,6 +88,17 @@ def test_what_has_no_zone_is_left_as_it_is() -> None:
     batch: Any = pa.RecordBatch.from_pydict({"n": [1], "t": [dt.datetime(2024, 1, 1)]})
 
     assert batch is in_zone(batch, "Asia/Tokyo")
+
+
+@pytest.mark.usefixtures("in_berlin")
+@pytest.mark.parametrize("as_", [Row, pa.RecordBatch])
+def test_a_null_struct_may_hold_what_must_not_be_null_beside_a_time(spark: Any, as_: Any) -> None:
+    many = "array(named_struct('z', id), null)"
+    frame = spark.range(4).selectExpr(f"if(id % 2 = 0, null, struct({many} AS many, timestamp_seconds(id) AS at)) AS x")
+    made = Flow.from_spark(frame, as_=as_).to_frame(frame.schema)
+    spark.conf.set(ZONE, "Asia/Tokyo")
+
+    assert frame.collect() == made.select("*").collect()
 
 
 def test_an_empty_map_of_no_type_stands_beside_times(spark: Any) -> None:
