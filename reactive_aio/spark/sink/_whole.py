@@ -21,6 +21,7 @@ from ._writing import check_arguments, raise_told, tell
 if TYPE_CHECKING:
     from ..._flow.flow import Flow
 
+NOT_WRITTEN: Final = "run {!r} was not written to its end"
 AGAIN: Final = "to_spark: the same run again writes all of it, or finds it written"
 UNKNOWN: Final = "to_spark: this writer can't tell how much of the run it has written"
 
@@ -39,8 +40,11 @@ async def to_spark_whole(
 
 def _written(flow: Flow[Any], writer: BatchWriter, schema: Schema) -> Committed:
     frame = _framed(flow, schema)
-    with _noting(writer):
+    try:
         writer.prepare(writer.session.createDataFrame([], struct_of("to_spark", schema)))
+    except FAILURES as error:  # without a note on the same run: what is refused here is refused again
+        raise_told(writer, error, NOT_WRITTEN.format(writer.run))
+    with _noting(writer):
         done = writer.committed()
     done.check(whole=True)  # outside: a run that was written in batches can't be repeated like that
     with _noting(writer):
@@ -74,7 +78,7 @@ def _framed(flow: Flow[Any], schema: Schema) -> Any:
 
 def _raise(writer: BatchWriter, error: BaseException) -> NoReturn:
     try:
-        raise_told(writer, error, f"run {writer.run!r} was not written to its end")
+        raise_told(writer, error, NOT_WRITTEN.format(writer.run))
     except FAILURES as failed:
         if failed is not error:  # else a user's function has raised it here, with its own notes
             for note in notes_in(error):

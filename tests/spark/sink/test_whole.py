@@ -475,8 +475,9 @@ async def test_a_run_is_repeated_as_it_was_written(spark: Any, tmp_path: Path) -
 async def test_what_makes_no_sense_is_refused(spark: Any, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"Files\(mode='replace'\): mode is one of append, overwrite, error, ignore"):
         Files(spark, tmp_path, mode="replace")
-    with pytest.raises(ValueError, match="the schema has no column day"):
+    with pytest.raises(ValueError, match="the schema has no column day") as refused:
         await pairs(spark).to_spark(Files(spark, tmp_path, partition_by=["day"]), SCHEMA, size=None)
+    assert "the same run again" not in "".join(getattr(refused.value, "__notes__", []))
     with pytest.raises(ValueError, match="seconds, offset and max_retries need a size"):
         await pairs(spark).to_spark(Files(spark, tmp_path), SCHEMA, size=None, offset=1)
     with pytest.raises(ValueError, match=r"its mode is 'append'\. Set size=None for others"):
