@@ -421,12 +421,9 @@ class RegionDriver(Emission):
         A region whose time is up may still have elements to work on, which the end is behind. So may one that reads this one.
         """
         driver: RegionDriver = self  # in a loop, as there may be a thousand
-        while not driver.closed and (outer := driver.place.outer) is not None and outer.place.is_transparent:
-            driver = outer
-        if driver.closed:
-            call()
-        driver: RegionDriver = self  # in a loop, as there may be a thousand
-        while not driver.closed and isinstance(outer := driver.place.outer, RegionDriver) and outer.place.is_transparent:
+        while (
+            not driver.closed and isinstance(outer := driver.place.outer, RegionDriver) and outer.place.is_transparent
+        ):
             driver = outer
         if driver.closed:
             call()
