@@ -24,7 +24,7 @@ ByValue = Callable[[Any], bytes]
 
 DEEPEST: Final = 8
 """The number of chained exceptions, or members of a group, that are sent. The traceback has all."""
-SHORT: Final = 2000
+TEXT: Final = 2000
 """Characters of a text of an exception that is too large to be sent."""
 
 
@@ -71,7 +71,7 @@ def in_words(data: bytes, why: str) -> bytes:
     """Return a packed exception without the exception itself, and only the beginnings of its texts. A note says why."""
     packed: Packed = pickle.loads(data)
     _, summary, notes, trace = packed
-    short: Packed = None, summary[:SHORT], [*(note[:SHORT] for note in notes[-DEEPEST:]), why], trace[:SHORT]
+    short: Packed = None, summary[:TEXT], [*(note[:TEXT] for note in notes[-DEEPEST:]), why], trace[:TEXT]
     return pickle.dumps(short)
 
 

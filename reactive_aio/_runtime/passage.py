@@ -37,7 +37,7 @@ class Passage:
         self, outer: RegionDriver | Passage, region: Region, receiver: Receiver[Any], lifetime: Lifetime
     ) -> None:
         self._outer: RegionDriver | Passage | None = outer
-        """What reads the combinator, until that has ended: it refers to what it reads."""
+        """The reader of the combinator, until the end: it refers to what it reads."""
         self._receiver: Any = receiver
         """Gets the signals, until the end."""
         self._upstream: Subscription | None = None

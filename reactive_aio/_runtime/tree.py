@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .passage import Passage
 
 Read: TypeAlias = "RegionDriver | Passage | Given | PassedOn | IteratorSubscription"
-"""What a combinator reads."""
+"""The readable subscriptions of a combinator."""
 DEEPEST: Final = 16
 """Levels of nested combinators that a signal passes on one stack."""
 
