@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from asyncio import AbstractEventLoop, Task
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from contextvars import Context
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from attrs import frozen
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 U = TypeVar("U")
 T_co = TypeVar("T_co", covariant=True)
+
+Kind: TypeAlias = Literal["pulled", "awaited", "pushed"]
 
 
 class Receiver(Protocol[T]):
@@ -216,7 +218,7 @@ class Source(ABC, Generic[T_co]):
 
     passes_on: bool = False
     """Whether it is a coordinator, which emits no more than was requested, so that another combinator can read it without a region."""
-    kind: ClassVar[Literal["pulled", "awaited", "pushed"]]
+    kind: ClassVar[Kind]
     """The one of the three kinds. To ask an abstract class by ``isinstance`` is slow, and each subscription asks."""
     capabilities: Capabilities = LOOP
     """The capabilities of the engine that makes the elements, after the source. An event loop runs every stage."""
@@ -289,7 +291,7 @@ class Pulled(Source[T_co]):
 
     __slots__ = ()
 
-    kind = "pulled"
+    kind: ClassVar[Kind] = "pulled"
 
     @property
     def plain(self) -> bool:
@@ -306,7 +308,7 @@ class Awaited(Source[T_co]):
 
     __slots__ = ()
 
-    kind = "awaited"
+    kind: ClassVar[Kind] = "awaited"
     single: bool = False
     """Whether it has one element, so that the end is known with the element. The iterator is closed after that end."""
 
@@ -323,7 +325,7 @@ class Pushed(Source[T_co]):
 
     __slots__ = ()
 
-    kind = "pushed"
+    kind: ClassVar[Kind] = "pushed"
     prefetch: int | None = None
     """Elements the source may have outstanding ahead of the region, or None where demand passes one for one."""
     is_told: bool = False
