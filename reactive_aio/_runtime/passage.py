@@ -92,8 +92,9 @@ class Passage:
             upstream.cancel()
             return
         self._upstream = upstream
-        if self._wanted:
-            upstream.request(self._wanted)
+        wanted, self._wanted = self._wanted, 0
+        if wanted:
+            upstream.request(wanted)
 
     def post(self, handle: Callable[[Any], None], value: Any) -> None:
         """Call ``handle(value)`` in an event of the region that reads, or of the loop when all is over."""

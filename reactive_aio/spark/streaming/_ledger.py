@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
+from inspect import isawaitable
 from os import PathLike
 from threading import Lock
 from types import TracebackType
@@ -14,6 +15,7 @@ from weakref import ref
 
 from attrs import define, field, frozen
 
+from ..._fusion import label
 from ...operators._fluent import check_function, refuse_async_generator
 from .._job.asking import text_of_path
 from ._microbatch import Consumable
@@ -53,8 +55,14 @@ def exactly_once(handle: Callable[[B, X], Awaitable[object]], ledger: Ledger[X])
 
     async def handled(batch: B) -> None:
         async with batch, ledger.entry(batch.query, batch.id) as transaction:
-            if transaction is not None:
-                await handle(batch, transaction)
+            if transaction is None:
+                return
+            answer: object = handle(batch, transaction)
+            if not isawaitable(answer):
+                raise TypeError(
+                    f"exactly_once() takes an async def function, but {label(handle)} returned {label(answer)}"
+                )
+            await answer
 
     return handled
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import gc
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -213,3 +213,32 @@ async def test_a_cancel_while_it_begins_leaves_the_file_free(
     finally:
         gc.enable()
     assert [] == written(path)
+
+
+class Handed:
+    """A micro-batch as `exactly_once` sees it."""
+
+    query, id = "query", 0
+
+    def __init__(self) -> None:
+        self.errors: list[type[BaseException] | None] = []
+
+    async def __aenter__(self) -> Handed:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self.errors.append(kind)
+
+
+async def test_a_handler_that_is_no_async_function_is_named_and_nothing_of_it_stays(path: Path) -> None:
+    def ordinary(_: object, connection: sqlite3.Connection) -> None:
+        insert(connection, 1)
+
+    batch, unfit = Handed(), cast("Any", ordinary)
+    handle: Callable[[Any], Awaitable[None]] = exactly_once(unfit, SqliteLedger(path))
+
+    with pytest.raises(TypeError, match=r"exactly_once\(\) takes an async def function, but ordinary returned None"):
+        await handle(batch)
+
+    assert [] == written(path)
+    assert [TypeError] == batch.errors
