@@ -34,7 +34,7 @@ from .owner import Reader
 from .passage import Passage
 from .places import HERE, PREFETCH, Held, at_home, attach, here, placed_at
 from .spare import SpareOwner
-from .tree import View
+from .tree import View, after_end
 from .turns import Company
 
 U = TypeVar("U")
@@ -179,6 +179,7 @@ class RegionHost:
         plan = Plan.of(flow)
         source: Any = plan.source.operator
         passage = _view(self.driver).inner = Passage(self.driver, plan.regions[0], receiver, self.lifetime)
+        passage.place.is_transparent = source.is_transparent
         inlet = RegionInlet(passage, self.lifetime, Home(self.driver.loop), {})
         passage.begin(partial(source.open, inlet))
 
@@ -264,7 +265,7 @@ class RegionInlet(RegionHost):
 
     def after_end(self, call: Callable[[], None]) -> None:
         """Call something after the end of the region."""
-        _region(self.driver).after_end(call)
+        after_end(self.driver, call)
 
     def show(self, gauge: Gauge) -> None:
         """Show in snapshots the elements that the source itself keeps and drops."""

@@ -34,7 +34,7 @@ class RegionDriver(Emission):
     """One region of one subscription; to its downstream the Subscription, to its upstream what takes the signals."""
 
     __slots__ = (
-        "__weakref__", "_behind", "_open_source", "_release", "abandoned", "host", "lifetime", "place", "region", "view",
+        "__weakref__", "_open_source", "_release", "abandoned", "behind", "host", "lifetime", "place", "region", "view",
     )  # fmt: skip
 
     def __init__(
@@ -56,7 +56,7 @@ class RegionDriver(Emission):
         self.lifetime: Lifetime | None = None
         """The parts that take turns here till it ends: the region that feeds this one, or the tasks and inner flows of a pushed
         source."""
-        self._behind: tuple[Callable[[], None], ...] = ()
+        self.behind: tuple[Callable[[], None], ...] = ()
         self.place = Place()
         self.view: View | None = None
         """The figures for snapshots, where a pushed source feeds the region."""
@@ -415,26 +415,11 @@ class RegionDriver(Emission):
         closers = (self.run.close, self._input.close)
         return close_all(closers if close is None else (close, *closers))
 
-    def after_end(self, call: Callable[[], None]) -> None:
-        """Call something when the downstream has got the end. The latest one is called first.
-
-        A region whose time is up may still have elements to work on, which the end is behind. So may one that reads this one.
-        """
-        driver: RegionDriver = self  # in a loop, as there may be a thousand
-        while (
-            not driver.closed and isinstance(outer := driver.place.outer, RegionDriver) and outer.place.is_transparent
-        ):
-            driver = outer
-        if driver.closed:
-            call()
-        else:
-            driver._behind = (call, *driver._behind)
-
     def _done(self) -> None:
         """Leave: the downstream has got the end."""
         begun(self.loop).discard(self)
         self.place.leave(self)
-        calls, self._behind = self._behind, ()  # they lead back to here
+        calls, self.behind = self.behind, ()  # they lead back to here
         for error in close_all(calls) if calls else ():
             self.host.cleanup_failed(error)
         release, self._release = self._release, None

@@ -13,11 +13,11 @@ from threading import get_ident
 from typing import Any
 
 from .._core.budgets import Budget
-from .._core.guard import FAILURES, as_failure
+from .._core.guard import FAILURES, as_failure, close_all
 from .._core.notes import add_note
 from .._plan import Receiver, Region
 from ..hooks import discard, drop_error
-from ..spec import Subscription, add_demand
+from ..spec import UNBOUNDED, Subscription, add_demand
 from .driver import RegionDriver
 from .host import FlowHost
 from .lifetime import Lifetime
@@ -29,8 +29,8 @@ class Passage:
     """The subscription to a combinator that is read without a region. To the host of the combinator it is the driver."""
 
     __slots__ = (
-        "_events", "_ident", "_opening", "_outer", "_receiver", "_upstream", "_wanted",
-        "abandoned", "budget", "closed", "company", "context", "delivered", "host", "loop", "place", "region", "view",
+        "_events", "_ident", "_opening", "_outer", "_receiver", "_upstream",
+        "abandoned", "behind", "budget", "closed", "company", "context", "delivered", "demand", "host", "loop", "place", "region", "view",
     )  # fmt: skip
 
     def __init__(
@@ -42,8 +42,8 @@ class Passage:
         """Gets the signals, until the end."""
         self._upstream: Subscription | None = None
         """The combinator, from its opening to its end."""
-        self._wanted = 0
-        """The demand before it has been opened."""
+        self.demand = 0
+        """The number of elements that have been requested and not signalled."""
         self._events: list[tuple[Callable[[Any], None], Any]] = []  # bounded by the calls of one opening
         """The events of the opening, which are part of it."""
         self._opening = True
@@ -61,12 +61,8 @@ class Passage:
         self.host: FlowHost = FlowHost(lifetime, outer.host, reader=self)
         self.view = View(None)
         self.place = Place.within(outer)
-
-    @property
-    def demand(self) -> int:
-        """The number of elements that have been requested, and that it has not signalled."""
-        upstream: Any = self._upstream
-        return self._wanted if upstream is None else upstream.arbiter.requested
+        self.behind: tuple[Callable[[], None], ...] = ()
+        """The calls after the end, in their order."""
 
     @staticmethod
     def is_flat_in(outer: RegionDriver | Passage) -> bool:
@@ -92,9 +88,8 @@ class Passage:
             upstream.cancel()
             return
         self._upstream = upstream
-        wanted, self._wanted = self._wanted, 0
-        if wanted:
-            upstream.request(wanted)
+        if self.demand:
+            upstream.request(self.demand)
 
     def post(self, handle: Callable[[Any], None], value: Any) -> None:
         """Call ``handle(value)`` in an event of the region that reads, or of the loop when all is over."""
@@ -108,10 +103,9 @@ class Passage:
     # -- the Subscription of the outer combinator
 
     def request(self, n: int) -> None:
-        """Pass demand on."""
-        if self._upstream is None:
-            self._wanted = add_demand(self._wanted, n)
-        else:
+        """Pass demand on, or keep it until the combinator has been opened."""
+        self.demand = add_demand(self.demand, n)
+        if self._upstream is not None:
             self._upstream.request(n)
 
     def cancel(self) -> None:
@@ -139,6 +133,8 @@ class Passage:
             discard(items)
             return
         self.delivered += len(items)
+        if self.demand != UNBOUNDED:
+            self.demand -= len(items)
         try:
             self._receiver.on_chunk(items)
         except FAILURES as error:
@@ -171,6 +167,8 @@ class Passage:
         finally:
             self._let_go()
             del error  # a traceback leads back to here
+        for failure in close_all(self.behind):
+            self.host.cleanup_failed(failure)
 
     def inner_cleanup_failed(self, error: BaseException) -> None:
         """Fail with what the cleanup of a flow has raised that is read here; too late, pass it on."""

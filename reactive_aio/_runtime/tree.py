@@ -83,6 +83,19 @@ class Place:
         return found
 
 
+def after_end(driver: RegionDriver | Passage, call: Callable[[], None]) -> None:
+    """Call something when the downstream of a region has got its end. The latest one is called first.
+
+    A region whose time is up may still have elements to work on, which the end is behind. So may one that reads this one.
+    """
+    while not driver.closed and (outer := driver.place.outer) is not None and outer.place.is_transparent:
+        driver = outer
+    if driver.closed:
+        call()
+    else:
+        driver.behind = (call, *driver.behind)
+
+
 class View:
     """The parts, for snapshots, of a region that a pushed source feeds, beside its figures."""
 

@@ -43,6 +43,7 @@ class Peek(Pushed[T]):
     shown: object
     """The arguments of the method, for plans."""
     is_transparent = True
+    passes_on = True
 
     @property
     def name(self) -> str:
