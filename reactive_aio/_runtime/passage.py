@@ -167,7 +167,8 @@ class Passage:
         finally:
             self._let_go()
             del error  # a traceback leads back to here
-        for failure in close_all(self.behind):
+        calls, self.behind = self.behind, ()  # they lead back to here
+        for failure in close_all(calls):
             self.host.cleanup_failed(failure)
 
     def inner_cleanup_failed(self, error: BaseException) -> None:
