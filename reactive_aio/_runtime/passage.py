@@ -17,7 +17,7 @@ from .._core.guard import FAILURES, as_failure, close_all
 from .._core.notes import add_note
 from .._plan import Receiver, Region
 from ..hooks import discard, drop_error
-from ..spec import UNBOUNDED, Subscription, add_demand
+from ..spec import Subscription, add_demand, subtract_demand
 from .driver import RegionDriver
 from .host import FlowHost
 from .lifetime import Lifetime
@@ -133,8 +133,7 @@ class Passage:
             discard(items)
             return
         self.delivered += len(items)
-        if self.demand != UNBOUNDED:
-            self.demand -= len(items)
+        self.demand = subtract_demand(self.demand, len(items))
         try:
             self._receiver.on_chunk(items)
         except FAILURES as error:
