@@ -1,0 +1,179 @@
+"""A combinator that another one reads has no region of its own, and signals as if it had one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from typing import Any
+
+import pytest
+
+from reactive_aio import Backoff, Flow, hooks
+from reactive_aio._runtime import assemble
+from reactive_aio._runtime.passage import Passage
+from reactive_aio.testing import run_virtual
+from tests.subscribers import Recorder, idle
+
+
+@pytest.fixture
+def passages(monkeypatch: pytest.MonkeyPatch) -> list[Passage]:
+    """Those that are made."""
+    made: list[Passage] = []
+
+    class Noted(Passage):
+        __slots__ = ()
+
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            made.append(self)
+
+    monkeypatch.setattr(assemble, "Passage", Noted)
+    return made
+
+
+async def numbers() -> AsyncGenerator[int]:
+    for n in range(1, 4):
+        yield n
+
+
+def failing(times: int) -> Flow[int]:
+    """A flow that fails behind two elements, so many times, and then has three."""
+    left = [times]
+
+    async def some() -> AsyncGenerator[int]:
+        yield 1
+        yield 2
+        if left[0]:
+            left[0] -= 1
+            raise OSError("down")
+        yield 3
+
+    return Flow.from_async_iterable(some)
+
+
+ROWS: dict[str, Callable[[], Flow[int]]] = {
+    "timeout, retry": lambda: Flow.from_async_iterable(numbers).timeout(5).retry(2),
+    "retry, on_error_return": lambda: Flow.from_async_iterable(numbers).retry(2).on_error_return(0),
+    "concat, repeat": lambda: Flow.of(1).concat(Flow.of(2), Flow.of(3)).repeat(1).retry(),
+    "do_on_error, do_finally": lambda: (
+        Flow.from_async_iterable(numbers).do_on_error(print).do_finally(int).checkpoint("here").retry()
+    ),
+    "defer, switch_if_empty": lambda: (
+        Flow.defer(lambda: Flow.from_async_iterable(numbers)).switch_if_empty(Flow.of(9)).on_error_complete()
+    ),
+    "on_error_map, on_error_resume_next": lambda: (
+        failing(1).on_error_map(lambda error: LookupError(str(error))).on_error_resume_next(Flow.of(3))
+    ),
+}
+
+
+@pytest.mark.parametrize("row", ROWS)
+async def test_it_signals_all_under_whatever_demand(row: str, passages: list[Passage]) -> None:
+    assert [1, 2, 3] == await ROWS[row]().to_list()
+
+    recorder = Recorder()
+    ROWS[row]().subscribe(recorder)
+    for n in range(1, 4):
+        recorder.request(1)
+        await idle()
+        assert [*range(1, n + 1)] == recorder.items
+    recorder.request(1)
+    await recorder.over.wait()
+    assert [1, 2, 3] == [n async for n in ROWS[row]()]
+    assert passages
+    assert all(passage.closed for passage in passages)
+
+
+async def test_each_attempt_has_its_own_end(passages: list[Passage]) -> None:
+    log: list[object] = []
+    flow = failing(2).do_on_error(log.append).do_finally(lambda: log.append("over")).retry(5).on_error_complete()
+
+    assert [1, 2, 1, 2, 1, 2, 3] == await flow.to_list()
+
+    assert ["OSError", "OSError", "str", "str", "str"] == sorted(type(each).__name__ for each in log)
+    assert passages
+
+
+async def test_no_signal_comes_inside_a_request() -> None:
+    recorder = Recorder()
+    Flow.of(1, 2).concat(Flow.of(3)).retry().on_error_complete().subscribe(recorder)
+    await idle()
+
+    recorder.request(3)
+    assert [] == recorder.items
+    await idle()
+    assert [1, 2, 3] == recorder.items
+
+
+def test_what_leaves_in_the_middle_of_a_signal_leaves_no_timer() -> None:
+    async def main() -> float:
+        loop = asyncio.get_running_loop()
+        begun = loop.time()
+        endless = Flow.of(1).repeat().timeout(60).retry().on_error_complete()
+        assert [] == await endless.take_while(lambda _: False).to_list()
+        await idle()
+        assert [] == [each for each in vars(loop).get("_scheduled", ()) if not each.cancelled()]
+        return loop.time() - begun
+
+    assert 0 == run_virtual(main())
+
+
+def test_a_failed_cleanup_behind_a_timeout_goes_to_the_hook_and_the_next_attempt_is_made() -> None:
+    attempts: list[int] = []
+
+    async def stuck() -> AsyncGenerator[int]:
+        attempts.append(len(attempts))
+        try:
+            if len(attempts) == 1:
+                await asyncio.Event().wait()
+            yield len(attempts)
+        finally:
+            if len(attempts) == 1:
+                raise OSError("not closed")
+
+    dropped: list[BaseException] = []
+    with hooks.using(on_error_dropped=dropped.append):
+        flow = Flow.from_async_iterable(stuck).timeout(5).retry(Backoff(1, max_retries=1)).on_error_return(0)
+        assert [2] == run_virtual(flow.to_list())
+
+    assert ["not closed"] == list(map(str, dropped))
+
+
+async def test_a_cleanup_that_fails_while_the_combinator_goes_on_fails_that_one_and_not_its_reader() -> None:
+    async def badly_closed() -> AsyncGenerator[int]:
+        try:
+            yield 1
+            yield 2
+        finally:
+            await asyncio.sleep(0)
+            raise OSError("not closed")
+
+    flow = Flow.from_async_iterable(badly_closed).take(1).concat(Flow.never()).on_error_return(0)
+
+    assert [1, 0] == await flow.retry(1).to_list()
+
+
+async def test_what_a_function_raises_when_it_is_subscribed_to_is_handled_by_the_reader() -> None:
+    def fail() -> None:
+        raise OSError("not today")
+
+    assert [0] == await Flow.of(1).do_on_subscribe(fail).on_error_return(0).to_list()
+    with pytest.raises(OSError, match="not today") as raised:
+        await Flow.of(1).do_on_subscribe(fail).retry(1).to_list()
+    assert "in do_on_subscribe(fail)" in "".join(raised.value.__notes__)
+
+
+@pytest.mark.parametrize("levels", [3, 40, 1000])
+async def test_a_row_may_be_as_long_as_one_likes(levels: int) -> None:
+    flow = Flow.from_async_iterable(numbers)
+    for _ in range(levels):
+        flow = flow.retry(1).on_error_map(lambda error: error)
+
+    assert [1, 2, 3] == await flow.to_list()
+
+
+async def test_a_snapshot_shows_the_source_behind_it() -> None:
+    async with Flow.from_async_iterable(numbers).timeout(5).retry(1).open() as items:
+        assert 1 == await anext(items)
+        (region,) = items.snapshot().regions
+        assert 1 <= region.delivered <= 2
