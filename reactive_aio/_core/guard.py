@@ -119,7 +119,10 @@ def cancels() -> int:
 
     A frame that kept the task, to ask it again, would be part of a cycle: the task keeps its failure, whose traceback leads to the frame.
     """
-    task = asyncio.current_task()
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # the garbage collector closes a coroutine whose loop has ended
+        return 0
     return 0 if task is None else task.cancelling()
 
 
