@@ -227,9 +227,8 @@ class AwaitedInput:
         try:
             self._step(self.begun().throw, error)
         finally:
-            del (
-                error
-            )  # by its traceback it leads to the frame of the generator, which has ended, and from there back to here
+            # By its traceback it leads to the frame of the generator, which has ended, and from there back to here.
+            del error
 
     def interrupt(self, cancelled: asyncio.CancelledError) -> None:
         """Cancel the iterator, which waits for demand. If it yields an element then, that is the next one."""
@@ -284,15 +283,15 @@ class AwaitedInput:
         """
         iterator: AsyncIterator[Any] | None = None
         failure: BaseException | None = None
-        cancels: list[asyncio.CancelledError] = []
+        untold: list[asyncio.CancelledError] = []
         answers: list[Any] = []
         try:
             iterator = self._source.iterator(self._where)
             following: Callable[[], Any] = iterator.__anext__ if isinstance(iterator, GENERATOR) else _next_of(iterator)
             while True:
                 try:
-                    while cancels:
-                        answers.append((yield from _answer(iterator, cancels.pop())))
+                    while untold:
+                        answers.append((yield from _answer(iterator, untold.pop())))
                         yield ANSWERED
                     while answers:
                         yield answers.pop(0)
@@ -306,7 +305,7 @@ class AwaitedInput:
                             more -= 1
                         yield LISTED
                 except Interrupted as interrupted:
-                    cancels.append(interrupted.cancelled)
+                    untold.append(interrupted.cancelled)
         except Left as leaving:
             leaving.__traceback__ = None  # which leads to the frame that has thrown it, and so back to it
         except FAILURES as error:

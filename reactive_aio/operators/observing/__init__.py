@@ -23,8 +23,8 @@ T_co = TypeVar("T_co", covariant=True)
 class Observing(Fluent[T_co]):
     """Operators that observe signals and change nothing.
 
-    All but ``do_on_next`` stand between two regions, because signals can't be seen inside a region. They run in the
-    last region of the flow that they are called on.
+    All but ``do_on_next`` are combinators, because signals can't be seen inside a region. They run in the last region of
+    the flow that they are called on.
     """
 
     __slots__ = ()
