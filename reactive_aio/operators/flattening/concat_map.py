@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from attrs import define, field, frozen
 
 from ..._arbiter import Inner
+from ..._core import budgets
 from ..._core.missing import NOTHING
 from ..._plan import Inlet, Pushed
 from ..._plan.nodes import FlowLike
@@ -83,11 +84,15 @@ class ConcatMapping(OneByOne):
         return self._next() if self.arbiter.requested and not self._asked else False
 
     def _next(self) -> bool:
-        """Pull a given element, and begin with its flow. Request one of other outer flows."""
-        item = self.outer.pull()
-        if item is NOTHING:
-            self._asked = True
-            self.outer.request(1)
-            return False
-        self.read(item)
+        """Pull given elements, and begin with the flow of each, as long as there is time. Request one of other outer flows."""
+        outer, arbiter, until = self.outer, self.arbiter, self.budget.until
+        while not outer.ended:
+            item = outer.pull()
+            if item is NOTHING:
+                self._asked = True
+                outer.request(1)
+                return False
+            self.read(item)
+            if self.current is not None or not arbiter.requested or budgets.clock() >= until:
+                break
         return self.current is None

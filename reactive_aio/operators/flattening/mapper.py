@@ -9,7 +9,7 @@ from typing import Any
 from attrs import Factory, define, field
 
 from ..._arbiter import Inner
-from ..._core.guard import Failed, as_of_a_generator, guarded
+from ..._core.guard import FAILURES, Failed, as_of_a_generator
 from ..._core.notes import add_note
 from ..._plan import Inlet
 from ..._plan.nodes import FlowLike
@@ -30,24 +30,25 @@ class Mapper:
     def __call__(self, item: Any) -> FlowLike | Failed:
         """Return the flow of an element, or the failure with a note of its place."""
         self.index += 1
-        flow = guarded(self._context, self.fn, item)
-        if isinstance(flow, Failed) or not is_flow(flow):
-            flow = self._failure(flow)
-            add_note(flow.error, f"in {self.inlet.where}, on element #{self.index}")
-        return flow
+        try:
+            flow = self._context.copy().run(self.fn, item)  # as `guarded`, without a call: each element comes by here
+        except FAILURES as error:
+            return self._failed(as_of_a_generator(error, f"the function of {self.method}()"))
+        return flow if is_flow(flow) else self._failed(self._wrong(flow))
 
     def locate(self, inner: Inner) -> None:
         """Note on the failure of a flow the element that it was made of. The flow's key is the element's number."""
         if inner.error is not None and inner.key is not None:
             add_note(inner.error, f"in the flow that {self.inlet.where}, made of element #{inner.key}")
 
-    def _failure(self, flow: object) -> Failed:
-        if isinstance(flow, Failed):
-            return Failed(as_of_a_generator(flow.take(), f"the function of {self.method}()"))
-        kind = type(flow).__name__
+    def _failed(self, error: BaseException) -> Failed:
+        add_note(error, f"in {self.inlet.where}, on element #{self.index}")
+        return Failed(error)
+
+    def _wrong(self, flow: object) -> TypeError:
         advice = (
             "Make a flow of it with Flow.from_async_iterable(...)"
             if isinstance(flow, AsyncIterable)
             else "Use flat_map_iterable() for a function that returns an iterable, and map_async() for an async function"
         )
-        return Failed(TypeError(f"{self.method}() takes a function that returns a flow, not {kind}. {advice}"))
+        return TypeError(f"{self.method}() takes a function that returns a flow, not {type(flow).__name__}. {advice}")
