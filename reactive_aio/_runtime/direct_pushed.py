@@ -195,10 +195,9 @@ class DirectPushed(Direct, Taker):
         except FAILURES as error:
             self._fail(as_of_a_generator(error), locate=True)
             return False
-        if run.pace.ended:
-            self._used_up()
-        run.ended(input_ended=False)
-        return True
+        if run.made or run.may_stop:
+            run.ended(input_ended=False)
+        return not run.pace.ended or self._input.used_up() or run.phase is not READING
 
     def _used_up(self) -> None:
         self._input.used_up()

@@ -233,12 +233,17 @@ class Grouping(Parting):
         made: list[GroupedFlow[Any, Any]] = [GroupedFlow(nodes(each, steps, origin), key=each.key) for each in groups]
         self.emit(made)
 
+    @property
+    def _consumed(self) -> int:
+        """The elements that have been consumed and not been requested again."""
+        return self.by.ahead - self._outstanding - self._kept
+
     def _replenish(self) -> None:
         """Ask for more when three quarters have been consumed or nothing is on its way.
 
         See whether anything can move.
         """
-        consumed = self.by.ahead - self._outstanding - self._kept
+        consumed = self._consumed
         if consumed and (not self._outstanding or consumed >= self._refill):
             self._outstanding += consumed
             self.upstream.request(consumed)
@@ -267,9 +272,7 @@ class Grouping(Parting):
     def on_taken(self, substream: Substream, n: int) -> None:
         """Ask for more in the place of what was taken."""
         self._kept -= n
-        if self.busy:
-            self._noted = True  # as `go`, without a call: most elements are taken as they come
-        else:
+        if not self._outstanding or self._consumed >= self._refill:
             self.go()
 
     def on_starving(self, substream: Substream) -> None:
