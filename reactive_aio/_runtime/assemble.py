@@ -165,7 +165,8 @@ class RegionHost:
         driver.read_by(self.driver)
         _view(self.driver).inner = driver
         if at_once:
-            driver.take_turn()  # no meeting: a subscriber may be in the context of one of those who are to meet
+            # No meeting: a subscriber may be in the context of one of those who are to meet.
+            driver.context.run(driver.take_turn)
 
     def _passes_on(self, flow: FlowLike) -> bool:
         """Return whether a flow is a combinator that can be read here without a region."""
