@@ -6,7 +6,7 @@ The clock goes by the calls alone.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from typing import Any, TypeAlias
 
 import pytest
@@ -56,6 +56,11 @@ class Slow:
         )
 
 
+async def ready() -> AsyncGenerator[int]:
+    for n in range(20):
+        yield n
+
+
 Made: TypeAlias = Callable[[Slow], Awaitable[Any]]
 
 N = Flow.range(CALLS)
@@ -86,6 +91,9 @@ PLACES: dict[str, Made] = {
     "flat_map to given elements": lambda slow: N.flat_map(lambda n: Flow.of(slow(n))).drain(),
     "concat_map to given elements": lambda slow: N.concat_map(lambda n: Flow.of(slow(n))).drain(),
     "flat_map": lambda slow: Flow.range(20).flat_map(lambda _: Flow.range(20).map(slow)).drain(),
+    "concat_map to async generators": lambda slow: (
+        Flow.range(20).concat_map(lambda _: Flow.from_async_iterable(ready).map(slow)).drain()
+    ),
     "window": lambda slow: N.window(7).flat_map(lambda window: window.map(slow)).drain(),
     "share": lambda slow: N.map(slow).share().drain(),
     "for_each": N.for_each,

@@ -15,7 +15,7 @@ from .._core.budgets import Budget
 from .._core.guard import FAILURES, Failed
 from .._core.tasks import begin_task
 from .._fusion import Placed, RegionRun
-from .._plan import LOOP, Awaited, FlowLike, Gauge, Plan, Pulled, Pushed, Receiver, Region, TasksSnapshot
+from .._plan import LOOP, Awaited, FlowLike, Gauge, Nodes, Plan, Pulled, Pushed, Receiver, Region, TasksSnapshot
 from ..operators.sourcing.error import Error
 from ..schedulers.base import Released, Scheduler
 from ..schedulers.current import Home
@@ -34,6 +34,7 @@ from .owner import Reader
 from .passage import Passage
 from .places import HERE, PREFETCH, Held, at_home, attach, here, placed_at
 from .spare import SpareOwner
+from .staged import StagedGiven
 from .tree import View, after_end
 from .turns import Company
 
@@ -124,20 +125,20 @@ class RegionHost:
     ) -> None:
         """Assemble an inner flow that signals on this loop."""
         at_once = at_once and not self.driver.place.hops
-        if ended is None and context is None and not flow.__nodes__.steps:
+        if ended is None and context is None:
+            steps: Any = flow.__nodes__.steps
             if flow.__given__ is None and (source := self._awaited_by(flow)) is not None:
-                read = IteratorSubscription(source, self.driver, receiver, self.lifetime, self._borrow)
+                read = IteratorSubscription(source, steps, self.driver, receiver, self.lifetime, self._borrow)
                 view = self.driver.view
                 assert view is not None
                 view.inner = read
                 read.begin(at_once=at_once)
                 return
             if self._is_at_hand(flow):
-                at_hand: Any = flow.__nodes__.source.operator
-                given = _view(self.driver).inner = Given((self.driver, receiver), at_hand.iterate())
+                given = _view(self.driver).inner = self._begun(flow.__nodes__, receiver)
                 given.begin(receiver, at_once=at_once)
                 return
-            if at_once and self._passes_on(flow):
+            if at_once and not steps and self._passes_on(flow):
                 self._pass_on(flow, receiver)
                 return
         if flow is not self._flow:
@@ -167,6 +168,15 @@ class RegionHost:
         if at_once:
             # No meeting: a subscriber may be in the context of one of those who are to meet.
             driver.context.run(driver.take_turn)
+
+    def _begun(self, nodes: Nodes, receiver: Receiver[Any]) -> Given:
+        """Return the subscription to given elements, behind stateless stages if there are some."""
+        source: Any = nodes.source
+        items: Iterator[Any] = source.operator.iterate()
+        if not nodes.steps:
+            return Given((self.driver, receiver), items)
+        stages: Any = nodes.steps
+        return StagedGiven((self.driver, receiver), items, RegionRun(stages, source, counted=True), self.context.copy())
 
     def _passes_on(self, flow: FlowLike) -> bool:
         """Return whether a flow is a combinator that can be read here without a region."""
@@ -228,18 +238,19 @@ class RegionHost:
         return id(flow) not in self._given or self._belonging.is_here()
 
     def _awaited_by(self, flow: FlowLike) -> Placed[Awaited[Any]] | None:
-        """Return the source of a flow of an async iterator that is read here. None for all others."""
-        source: Placed[Any] = flow.__nodes__.source
+        """Return the source of a flow of an async iterator that is read here, with at most stateless stages. None for all others."""
+        nodes = flow.__nodes__
+        source: Placed[Any] = nodes.source
         if source.operator.kind != "awaited" or self.driver.place.hops:
             return None
-        return source if id(flow) not in self._given or self._belonging.is_here() else None
+        if id(flow) in self._given and not self._belonging.is_here():  # as `_is_here`, without a call
+            return None
+        return source if not nodes.steps or _is_stateless(nodes) else None
 
     def _is_at_hand(self, flow: FlowLike) -> bool:
         """Return whether a flow is one of given elements here, with at most stateless stages."""
         nodes = flow.__nodes__
-        if not nodes.source.operator.at_hand or not self._is_here(flow):
-            return False
-        return not nodes.steps or is_one_for_one(tuple([type(step.operator) for step in nodes.steps]))
+        return nodes.source.operator.at_hand and self._is_here(flow) and (not nodes.steps or _is_stateless(nodes))
 
 
 @define(eq=False)
@@ -275,6 +286,11 @@ class RegionInlet(RegionHost):
     def show_tasks(self, tasks: Callable[[], TasksSnapshot]) -> None:
         """Show in snapshots the progress of the tasks that make the elements."""
         _view(self.driver).tasks = tasks
+
+
+def _is_stateless(nodes: Nodes) -> bool:
+    """Return whether a flow has nothing but stateless stages, which run here."""
+    return nodes.capabilities is LOOP and is_one_for_one(tuple([type(step.operator) for step in nodes.steps]))
 
 
 def _region(driver: RegionDriver | Passage) -> RegionDriver:

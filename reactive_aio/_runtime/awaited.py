@@ -58,7 +58,7 @@ class AwaitedInput:
 
     __slots__ = (
         "_answering", "_answers", "_budget", "_most", "_source", "_told", "_where",
-        "cleanup", "closing", "collected", "collecting", "ended", "error", "interrupted", "left", "loop", "pace", "reading",
+        "broken", "cleanup", "closing", "collected", "collecting", "ended", "error", "interrupted", "left", "loop", "pace", "reading",
     )  # fmt: skip
 
     idle = False
@@ -93,6 +93,8 @@ class AwaitedInput:
         """Whether the iterator is being closed, which no cancel is to cut short."""
         self.ended = False
         self.error: BaseException | None = None
+        self.broken: BaseException | None = None
+        """The failure of a stage, where the input has stages of its own. It follows the elements that have been listed."""
 
     # -- for the region
 
@@ -202,6 +204,9 @@ class AwaitedInput:
         """Drop the elements that have come. The owner closes the iterator."""
         self.left = self.ended = True
         self._discard()
+
+    def break_off(self) -> None:
+        """Nothing: there is no pass."""
 
     def _discard(self) -> None:
         if self._answers or self.collected:

@@ -44,6 +44,8 @@ class Given(AtHand):
     spent: bool = field(init=False, default=False)
     _busy: bool = field(init=False, default=True)
     """Whether it works, or is scheduled."""
+    _broken: BaseException | None = field(init=False, default=None)
+    """The failure of a stage, where there are some. It follows the latest chunk."""
 
     def begin(self, receiver: Receiver[Any], *, at_once: bool) -> None:
         """Pass the receiver its subscription. Signal what can be signalled: now, with ``at_once``, or in an event."""
@@ -80,18 +82,18 @@ class Given(AtHand):
 
     def _signal(self, _: None) -> None:
         until = 0.0
-        while self._demand and self._ends is not None:
+        while self._demand and self._ends is not None and length_hint(self._items):
             reader, receiver = self._ends
-            chunk = list(islice(self._items, min(self._demand, LONGEST_CHUNK)))
-            if not chunk:
-                break
-            self._demand = subtract_demand(self._demand, len(chunk))
-            self.delivered += len(chunk)
-            receiver.on_chunk(chunk)
-            if not length_hint(self._items):
-                break
             until = until or reader.budget.until or reader.budget.deadline()
-            if budgets.clock() >= until:
+            chunk = self._chunk(until)
+            if chunk:
+                self._demand = subtract_demand(self._demand, len(chunk))
+                self.delivered += len(chunk)
+                receiver.on_chunk(chunk)
+            if self._broken is not None:
+                self._break(reader, receiver)
+                return
+            if length_hint(self._items) and budgets.clock() >= until:
                 self._later()
                 return
         self._busy = False
@@ -99,3 +101,20 @@ class Given(AtHand):
             receiver = self._ends[1]
             self._ends = None
             receiver.on_complete()
+
+    def _chunk(self, until: float) -> list[Any]:
+        """Return elements to signal, for which there is demand."""
+        return list(islice(self._items, min(self._demand, LONGEST_CHUNK)))
+
+    def _break(self, reader: RegionDriver | Passage, receiver: Receiver[Any]) -> None:
+        """Fail with the failure of a stage."""
+        error, self._broken = self._broken, None
+        try:
+            assert error is not None
+            if self._ends is None:
+                reader.host.dropped(error)
+            else:
+                self._ends = None
+                receiver.on_error(error)
+        finally:
+            del error  # a traceback leads back to here

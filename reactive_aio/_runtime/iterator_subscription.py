@@ -1,13 +1,13 @@
 """Async iterators that a combinator reads: the owner of the iterator signals its elements to the combinator.
 
 ``flat_map(lambda user: Flow.from_async_iterable(posts(user)))`` reads an iterator for each element, and ``merge`` reads a row of them.
-Such a flow has no steps. So no driver is made for it. Elements that the iterator gives without a wait are one list, which is signalled at once.
+Such a flow has no steps, or stateless ones. So no driver is made for it. Elements that the iterator gives without a wait are one list, which is signalled at once.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from types import coroutine
 from typing import Any
 
@@ -15,7 +15,7 @@ from .._core import budgets
 from .._core.budgets import Later
 from .._core.guard import FAILURES, PLACE_ENDED, as_failure
 from .._core.missing import NOTHING
-from .._fusion import BARE, Pace
+from .._fusion import BARE, Pace, Stage
 from .._fusion.origin import Placed
 from .._plan import Awaited, Receiver
 from ..hooks import also_failed, drop_error
@@ -27,6 +27,7 @@ from .lifetime import Lifetime
 from .owner import Reader
 from .passage import Passage
 from .spare import SpareOwner
+from .staged import StagedInput
 
 
 class IteratorSubscription:
@@ -40,6 +41,7 @@ class IteratorSubscription:
     def __init__(
         self,
         source: Placed[Awaited[Any]],
+        stages: Sequence[Placed[Stage[Any, Any]]],
         outer: RegionDriver | Passage,
         receiver: Receiver[Any],
         lifetime: Lifetime,
@@ -57,7 +59,11 @@ class IteratorSubscription:
         self._lifetime = lifetime
         self._host: FlowHost | None = None
         self._budget = outer.budget
-        self._source = AwaitedInput(source.operator, Pace(), source, outer.budget)
+        self._source = (
+            StagedInput(source, stages, outer.budget)
+            if stages
+            else AwaitedInput(source.operator, Pace(), source, outer.budget)
+        )
         self._borrow: Callable[[AwaitedInput, Reader], SpareOwner] | None = borrow
         """Finds an owner, until there is one: it refers to the region."""
         self._owner: SpareOwner | None = None
@@ -190,6 +196,9 @@ class IteratorSubscription:
                     if self.demand != UNBOUNDED:
                         self.demand -= len(items)
                     self._receiver.on_chunk(items)
+                if source.broken is not None:
+                    self._break()
+                    break
                 if source.pace.awaiting is not None:
                     return False
                 if not source.ended and budgets.clock() >= until:
@@ -252,7 +261,23 @@ class IteratorSubscription:
         return None
 
     def break_off(self) -> None:
-        """Nothing: there is no pass."""
+        """Drop the pass, if there is one."""
+        self._source.break_off()
+
+    def _break(self) -> None:
+        """Fail with the failure of a stage, behind as much of the iterator's cleanup as does not wait."""
+        source = self._source
+        error, source.broken = source.broken, None
+        self.host.failed = source.left = True
+        try:
+            assert error is not None
+            source.leave()
+            if self.closed:
+                self.host.dropped(as_failure(error))
+            else:
+                self.caught(error)
+        finally:
+            del error  # a traceback leads back to here
 
     def _signal_end(self) -> None:
         self.closed = True

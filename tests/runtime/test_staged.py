@@ -1,0 +1,232 @@
+"""Stateless stages between a source and the combinator that reads it: no region is made, and all is as with one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextvars import ContextVar
+from typing import Any, TypeAlias
+
+import pytest
+
+from reactive_aio import Flow, hooks
+from reactive_aio._fusion import RegionRun
+from reactive_aio._runtime import assemble
+from tests.subscribers import Recorder, idle
+
+Made: TypeAlias = Callable[[], Flow[int]]
+
+
+@pytest.fixture
+def regions(monkeypatch: pytest.MonkeyPatch) -> list[RegionRun]:
+    """Those that get a driver."""
+    made: list[RegionRun] = []
+    driver: Any = assemble._driver  # pyright: ignore[reportPrivateUsage]
+
+    def noted(plan: object, region: object, run: RegionRun, *others: Any) -> Any:
+        made.append(run)
+        return driver(plan, region, run, *others)
+
+    monkeypatch.setattr(assemble, "_driver", noted)
+    return made
+
+
+async def ready(n: int = 4) -> AsyncGenerator[int]:
+    for item in range(n):
+        yield item
+
+
+async def suspended() -> AsyncGenerator[int]:
+    for item in range(4):
+        await asyncio.sleep(0)
+        yield item
+
+
+def is_odd(n: int) -> bool:
+    return n % 2 == 1
+
+
+SOURCES: dict[str, Made] = {
+    "a ready async generator": lambda: Flow.from_async_iterable(ready),
+    "a suspended one": lambda: Flow.from_async_iterable(suspended),
+    "given elements": lambda: Flow.of(0, 1, 2, 3),
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+async def test_stateless_stages_take_no_region(source: str, regions: list[RegionRun]) -> None:
+    flow = Flow.range(3).concat_map(lambda _: SOURCES[source]().filter(is_odd).map(lambda n: 10 * n))
+
+    assert 3 * [10, 30] == await flow.to_list()
+    assert not [run for run in regions if run.transforms and not run.mute]
+
+
+async def test_those_of_a_result_take_none_either(regions: list[RegionRun]) -> None:
+    async def three() -> int:
+        return 3
+
+    flow = Flow.range(3).flat_map(lambda _: Flow.from_awaitable(three).map(str))
+
+    assert 3 * ["3"] == await flow.to_list()
+    assert not [run for run in regions if run.transforms and not run.mute]
+
+
+async def test_stages_with_state_take_one(regions: list[RegionRun]) -> None:
+    flow = Flow.range(3).concat_map(lambda _: Flow.from_async_iterable(ready).skip(2).map(str))
+
+    assert ["2", "3"] * 3 == await flow.to_list()
+    assert 3 == len([run for run in regions if run.transforms and not run.mute])
+
+
+@pytest.mark.parametrize("source", SOURCES)
+async def test_a_dropped_element_is_made_up_for(source: str) -> None:
+    recorder = Recorder()
+    SOURCES[source]().filter(is_odd).concat(Flow.of(5)).subscribe(recorder)
+
+    for taken in ([1], [1, 3], [1, 3, 5]):
+        recorder.request(1)
+        await idle()
+        assert taken == recorder.items
+    assert "complete" == recorder.kinds[-1]
+
+
+@pytest.mark.parametrize("source", SOURCES)
+async def test_no_more_is_made_than_is_requested(source: str) -> None:
+    recorder, made = Recorder(), list[int]()
+
+    def noted(n: int) -> int:
+        made.append(n)
+        return n
+
+    SOURCES[source]().map(noted).concat(Flow.of(4)).subscribe(recorder)
+
+    for taken in ([0, 1], [0, 1, 2, 3], [0, 1, 2, 3, 4]):
+        recorder.request(2)
+        await idle()
+        assert taken == recorder.items
+        assert taken[:4] == made
+
+
+@pytest.mark.parametrize("source", SOURCES)
+async def test_elements_before_the_failure_of_a_function_come_first(source: str) -> None:
+    recorder = Recorder(9)
+    SOURCES[source]().map(lambda n: 6 // (2 - n)).retry(0).subscribe(recorder)
+
+    await recorder.over.wait()
+
+    assert [3, 6] == recorder.items
+    assert isinstance(recorder.error, ZeroDivisionError)
+    located, *_ = recorder.error.__notes__
+    assert located.startswith("in map(<lambda>)")
+    assert "element #2 of" in located
+
+
+class Resource:
+    """Yields elements, and notes what happens to it."""
+
+    def __init__(self, log: list[str], waits: Sequence[float] = ()) -> None:
+        self.log = log
+        self.waits = waits
+
+    async def __call__(self) -> AsyncGenerator[int]:
+        self.log.append("opened")
+        try:
+            for item in range(4):
+                yield item
+        finally:
+            for wait in self.waits:
+                await asyncio.sleep(wait)
+            self.log.append("closed")
+
+
+async def test_a_quick_cleanup_comes_before_the_next_attempt() -> None:
+    log: list[str] = []
+    flow = Flow.from_async_iterable(Resource(log)).map(lambda n: 1 // n).retry(1)
+
+    with pytest.raises(ZeroDivisionError):
+        await flow.to_list()
+
+    assert ["opened", "closed"] * 2 == log
+
+
+async def test_the_end_waits_for_a_slow_cleanup() -> None:
+    log: list[str] = []
+    flow = Flow.from_async_iterable(Resource(log, [0, 0])).map(lambda n: 1 // n).on_error_return(7)
+
+    assert [7] == await flow.to_list()
+    assert ["opened", "closed"] == log
+
+
+@pytest.mark.parametrize("source", ["a ready async generator", "given elements"])
+async def test_a_failure_behind_a_cancel_goes_to_the_hook(source: str) -> None:
+    recorder, dropped = Recorder(9), list[BaseException]()
+
+    def leave(n: int) -> int:
+        if n == 1:
+            recorder.cancel()
+            raise LookupError(n)
+        return n
+
+    with hooks.using(on_error_dropped=dropped.append):
+        Flow.of(0).concat_map(lambda _: SOURCES[source]().map(leave)).subscribe(recorder)
+        await idle()
+
+    assert ["subscribe"] == [kind for kind in recorder.kinds if kind in ("subscribe", "error", "complete")]
+    assert [LookupError] == [type(error) for error in dropped]
+
+
+async def test_a_generator_may_catch_what_it_awaits_in_the_middle_of_a_pass() -> None:
+    async def guarded() -> AsyncGenerator[int]:
+        yield 1
+        try:
+            async with asyncio.timeout(0):
+                await asyncio.sleep(3600)
+        except TimeoutError:
+            yield 2
+        yield 3
+
+    flow = Flow.range(2).concat_map(lambda _: Flow.from_async_iterable(guarded).map(str))
+
+    assert 2 * ["1", "2", "3"] == await flow.to_list()
+
+
+async def test_an_element_that_answers_a_cancel_passes_the_stages() -> None:
+    reading: list[asyncio.Task[Any] | None] = []
+
+    async def stubborn() -> AsyncGenerator[int]:
+        reading.append(asyncio.current_task())
+        try:
+            yield 1
+        except asyncio.CancelledError:
+            yield 2
+        yield 3
+
+    recorder = Recorder(1)
+    Flow.from_async_iterable(stubborn).map(str).concat(Flow.of("4")).subscribe(recorder)
+    await idle()
+    task = reading[0]
+    assert task is not None
+    task.cancel()
+    await idle()
+    recorder.request(9)
+    await recorder.over.wait()
+
+    assert ["1", "2", "3", "4"] == recorder.items
+
+
+CHANGED: ContextVar[int] = ContextVar("changed", default=0)
+
+
+@pytest.mark.parametrize("stateful", [False, True], ids=["no region", "a region"])
+@pytest.mark.parametrize("source", SOURCES)
+async def test_the_functions_of_one_subscription_share_a_context_that_is_its_own(source: str, stateful: bool) -> None:
+    def count(_: int) -> int:
+        CHANGED.set(CHANGED.get() + 1)
+        return CHANGED.get()
+
+    def inner(_: int) -> Flow[int]:
+        flow = SOURCES[source]().map(count)
+        return flow.skip(0).filter(bool).scan(lambda _, n: n) if stateful else flow
+
+    assert 2 * [1, 2, 3, 4] == await Flow.range(2).concat_map(inner).to_list()
+    assert 0 == CHANGED.get()
