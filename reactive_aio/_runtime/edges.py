@@ -44,6 +44,8 @@ class SubscriberEdge:
     """The operator that makes the elements, in words."""
     _subscription: Subscription = field(init=False)
     _over: bool = field(init=False, default=False)
+    _error: BaseException | None = field(init=False, default=None)
+    """The failure that has been handed over."""
 
     def on_subscribe(self, subscription: Subscription) -> None:
         """Hand over the subscription."""
@@ -69,8 +71,13 @@ class SubscriberEdge:
         if self._over:
             drop_error(error)
         else:
-            self._over = True
+            self._over, self._error = True, error
             self._signal(self.subscriber.on_error, error)
+
+    def take_error(self) -> BaseException | None:
+        """Return the failure that has been handed over, when all has ended."""
+        error, self._error = self._error, None
+        return error
 
     def on_complete(self) -> None:
         """Hand over the end."""

@@ -47,9 +47,9 @@ def subscribe(flow: FlowLike, subscriber: Subscriber[Any], *, ended: Callable[[]
     """
     check_subscriber(subscriber)
     edge = SubscriberEdge(subscriber, _maker(flow))
-    lifetime = Lifetime()
+    lifetime, context = Lifetime.told(), copy_context()
     try:
-        assemble(Plan.of(flow), edge, FlowHost(lifetime), copy_context(), each=True)
+        assemble(Plan.of(flow), edge, FlowHost(lifetime), context, each=True)
     except RuntimeError as error:
         if _no_loop():
             raise RuntimeError(
@@ -57,6 +57,7 @@ def subscribe(flow: FlowLike, subscriber: Subscriber[Any], *, ended: Callable[[]
                 "the flow with subscribe_on(schedulers.thread('name'))"
             ) from error
         raise
+    lifetime.then(lambda: context.copy().run(lifetime.settle, edge.take_error()))
     if ended is not None:
         lifetime.then(ended)
 

@@ -61,6 +61,8 @@ class Lifetime:
     """Joins the latest thread that has reported its end, which it does just before it ends."""
     _awaited: bool = field(init=False, default=False)
     """Whether an end is awaited that raises the failures of the cleanup."""
+    _told: bool = field(init=False, default=False)
+    """Whether a subscriber is told the failure of the flow, and `settle` will say which one that was."""
     _failures: tuple[BaseException, ...] = field(init=False, default=())
     """The errors of the cleanup. There are at most as many as things to clean up after the end of the flow."""
     _notes: tuple[str, ...] = field(init=False, default=())
@@ -113,6 +115,13 @@ class Lifetime:
         lifetime._awaited = True
         return lifetime
 
+    @classmethod
+    def told(cls) -> Lifetime:
+        """Return a lifetime whose end is told to a subscriber: it keeps doubted failures for `settle`."""
+        lifetime = cls()
+        lifetime._told = True
+        return lifetime
+
     def cleanup_failed(self, error: BaseException) -> None:
         """Keep the failure of a cleanup for the awaited end, or report it to the hook without one; from any thread."""
         whole = self._whole or self
@@ -129,14 +138,14 @@ class Lifetime:
             whole._notes = (*whole._notes, text)[-NOTED:]
 
     def doubt(self, error: BaseException) -> bool:
-        """Keep a failure that the awaited end may raise, since it has come to the flow by another way too. If it does not, report it then.
+        """Keep a failure that the end may raise or signal, since it has come to the flow by another way too. If it does not, report it then.
 
-        Return False if no end is awaited, or too many are kept: then it is to be reported now.
+        Return False if the end tells nobody, or too many are kept: then it is to be reported now.
         """
         whole = self._whole or self
         with whole._lock:
             known = any(each is error for each in whole._doubted)
-            if whole._awaited and not known and len(whole._doubted) < NOTED:
+            if (whole._awaited or whole._told) and not known and len(whole._doubted) < NOTED:
                 whole._doubted += (error,)
                 known = True
         return known
@@ -167,6 +176,15 @@ class Lifetime:
             return error
         finally:
             del error, failures, doubted  # a traceback leads back to here
+
+    def settle(self, error: BaseException | None) -> None:
+        """Report the doubted failures, but for the one that the subscriber has been told."""
+        with self._lock:
+            self._told = False
+            doubted, self._doubted = self._doubted, ()
+        for each in doubted:
+            if each is not error:
+                drop_error(each)
 
     def unawaited(self) -> None:
         """Pass the failures of the cleanup to the hook, later ones too: nobody awaits the end any more."""

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from reactive_aio import Flow, hooks
+from reactive_aio import UNBOUNDED, Flow, Subscription, hooks
+from reactive_aio._runtime.ends import subscribe
 
 Read = Callable[[Flow[int]], Flow[Any]]
 
@@ -52,6 +53,54 @@ async def test_a_failure_that_comes_by_several_ways_is_raised_once_and_not_repor
 
     assert [] == reported
     assert not [note for note in failed.value.__notes__ if "further failure" in note]
+
+
+class Told:
+    """A subscriber that wants everything, and keeps the failure that it is told."""
+
+    def __init__(self) -> None:
+        self.failed: list[BaseException] = []
+        self.over = asyncio.Event()
+
+    def on_subscribe(self, subscription: Subscription) -> None:
+        subscription.request(UNBOUNDED)
+
+    def on_next(self, item: object) -> None: ...
+
+    def on_error(self, error: BaseException) -> None:
+        self.failed.append(error)
+        self.over.set()
+
+    def on_complete(self) -> None:
+        self.over.set()
+
+
+@pytest.mark.parametrize("read", READ.values(), ids=READ)
+async def test_a_failure_that_comes_by_several_ways_is_told_to_a_subscriber_once_and_not_reported(read: Read) -> None:
+    reported: list[BaseException] = []
+    told, ended = Told(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+    with hooks.using(on_error_dropped=reported.append):
+        subscribe(read(Flow.from_async_iterable(failing)), told, ended=lambda: loop.call_soon_threadsafe(ended.set))
+        await told.over.wait()
+        await ended.wait()
+
+    assert ["down"] == [str(each) for each in told.failed]
+    assert [] == reported
+
+
+async def test_a_failure_that_a_subscriber_is_not_told_is_reported_once() -> None:
+    reported: list[BaseException] = []
+    told, ended = Told(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+    flow = Flow.from_async_iterable(failing).multicast(lambda shared: shared.zip(shared)).on_error_complete()
+    with hooks.using(on_error_dropped=reported.append):
+        subscribe(flow, told, ended=lambda: loop.call_soon_threadsafe(ended.set))
+        await told.over.wait()
+        await ended.wait()
+
+    assert [] == told.failed
+    assert ["down"] == [str(each) for each in reported]
 
 
 async def test_another_failure_with_the_same_text_is_reported() -> None:

@@ -35,6 +35,7 @@ OWN = {
     "discard",
     "driver.lost",
     "drop_error",
+    "lifetime.settle",
     "reader.host.cleanup_failed",
     "reader.host.dropped",
     "self._end_without_turns",
