@@ -62,7 +62,7 @@ class Lifetime:
     _awaited: bool = field(init=False, default=False)
     """Whether an end is awaited that raises the failures of the cleanup."""
     _told: bool = field(init=False, default=False)
-    """Whether a subscriber is told the failure of the flow, and `settle` will say which one that was."""
+    """Whether a subscriber gets the failure of the flow, and `settle` will hear which one that was."""
     _failures: tuple[BaseException, ...] = field(init=False, default=())
     """The errors of the cleanup. There are at most as many as things to clean up after the end of the flow."""
     _notes: tuple[str, ...] = field(init=False, default=())
@@ -117,7 +117,7 @@ class Lifetime:
 
     @classmethod
     def told(cls) -> Lifetime:
-        """Return a lifetime whose end is told to a subscriber: it keeps doubted failures for `settle`."""
+        """Return a lifetime whose end goes to a subscriber: it keeps doubted failures for `settle`."""
         lifetime = cls()
         lifetime._told = True
         return lifetime
@@ -178,7 +178,7 @@ class Lifetime:
             del error, failures, doubted  # a traceback leads back to here
 
     def settle(self, error: BaseException | None) -> None:
-        """Report the doubted failures, but for the one that the subscriber has been told."""
+        """Report the doubted failures, but for the one that the subscriber has got."""
         with self._lock:
             self._told = False
             doubted, self._doubted = self._doubted, ()

@@ -56,7 +56,7 @@ async def test_a_failure_that_comes_by_several_ways_is_raised_once_and_not_repor
 
 
 class Told:
-    """A subscriber that wants everything, and keeps the failure that it is told."""
+    """A subscriber that wants everything, and keeps the failure that it gets."""
 
     def __init__(self) -> None:
         self.failed: list[BaseException] = []
@@ -76,12 +76,11 @@ class Told:
 
 
 @pytest.mark.parametrize("read", READ.values(), ids=READ)
-async def test_a_failure_that_comes_by_several_ways_is_told_to_a_subscriber_once_and_not_reported(read: Read) -> None:
+async def test_a_failure_that_comes_by_several_ways_reaches_a_subscriber_once_and_is_not_reported(read: Read) -> None:
     reported: list[BaseException] = []
     told, ended = Told(), asyncio.Event()
-    loop = asyncio.get_running_loop()
     with hooks.using(on_error_dropped=reported.append):
-        subscribe(read(Flow.from_async_iterable(failing)), told, ended=lambda: loop.call_soon_threadsafe(ended.set))
+        subscribe(read(Flow.from_async_iterable(failing)), told, ended=ended.set)
         await told.over.wait()
         await ended.wait()
 
@@ -89,13 +88,12 @@ async def test_a_failure_that_comes_by_several_ways_is_told_to_a_subscriber_once
     assert [] == reported
 
 
-async def test_a_failure_that_a_subscriber_is_not_told_is_reported_once() -> None:
+async def test_a_failure_that_does_not_reach_the_subscriber_is_reported_once() -> None:
     reported: list[BaseException] = []
     told, ended = Told(), asyncio.Event()
-    loop = asyncio.get_running_loop()
     flow = Flow.from_async_iterable(failing).multicast(lambda shared: shared.zip(shared)).on_error_complete()
     with hooks.using(on_error_dropped=reported.append):
-        subscribe(flow, told, ended=lambda: loop.call_soon_threadsafe(ended.set))
+        subscribe(flow, told, ended=ended.set)
         await told.over.wait()
         await ended.wait()
 
