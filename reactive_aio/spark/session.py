@@ -5,11 +5,14 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from pyspark.sql import SparkSession
+
+from ._job.asking import check_text
 
 QUICK_START: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """A JVM that starts twice as fast and computes more slowly. Rows of a DataFrame take up to twice as long."""
@@ -38,6 +41,7 @@ def local_session(app_name: str, master: str | None = None, *, quick_start: bool
     cluster. It starts more slowly, and is faster at long work. Write further options with ``__`` for each dot:
     ``spark__sql__shuffle__partitions="4"``.
     """
+    _check(app_name, master, quick_start, conf)
     # Else the workers run whatever python3 is on the path.
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # else Spark remarks on the name of the machine
@@ -50,6 +54,21 @@ def local_session(app_name: str, master: str | None = None, *, quick_start: bool
     # Else the JVM goes first, and the daemon of its Python workers complains of a broken pipe now and then.
     atexit.register(_stop, session)
     return session
+
+
+def _check(app_name: object, master: object, quick_start: object, conf: Mapping[str, object]) -> None:
+    """Raise for a wrong argument. Spark would turn it into a text, or raise an error that does not name it."""
+    if not isinstance(quick_start, bool):
+        raise TypeError(f"local_session(quick_start={quick_start!r}): quick_start is True or False")
+    texts = {"app_name": app_name, **({} if master is None else {"master": master})}
+    for name, text in texts.items():
+        if not isinstance(text, str):
+            raise TypeError(f"local_session({name}={text!r}): {name} is a text, not {type(text).__name__}")
+    for name, value in conf.items():
+        if not isinstance(value, (str, int, float)):
+            raise TypeError(f"local_session({name}={value!r}): an option is a text, not {type(value).__name__}")
+    for name, value in {**texts, **conf}.items():
+        check_text("local_session", name, str(value))
 
 
 def _cores() -> int:

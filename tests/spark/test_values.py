@@ -395,3 +395,8 @@ def test_nested_values_of_a_slice_are_those_of_its_rows() -> None:
     assert expected == values_of(column, dict)
     assert expected[2:4] == values_of(column.slice(2, 2), dict)
     assert [] == values_of(column.slice(2, 0), dict)
+
+
+def test_a_zone_that_only_java_knows_is_told_with_the_setting_and_a_way_out() -> None:
+    with pytest.raises(ValueError, match=r"spark.sql.session.timeZone is 'SystemV/PST8PDT', .* Set it to a region"):
+        zone_of("SystemV/PST8PDT")

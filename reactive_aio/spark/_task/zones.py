@@ -6,7 +6,7 @@ import re
 from datetime import timedelta, timezone, tzinfo
 from functools import cache
 from typing import Any, Final
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from .retyping import retyped
 
@@ -52,7 +52,13 @@ def zone_of(name: str) -> tzinfo:
     name = NAMES.get(name, name)
     found = OFFSET.fullmatch(name)
     if found is None:
-        return ZoneInfo(name)
+        try:
+            return ZoneInfo(name)
+        except ZoneInfoNotFoundError as error:  # Java has SystemV/PST8 and the like besides
+            raise ValueError(
+                f"spark.sql.session.timeZone is {name!r}, which Python's zoneinfo does not know. Set it to a region, such as "
+                "Europe/Berlin, or to an offset, such as +01:00. If it is a region, install the package tzdata"
+            ) from error
     sign, *parts = found.groups(default="0")
     hours, minutes, seconds = map(int, parts)
     offset = timedelta(hours=hours, minutes=minutes, seconds=seconds)

@@ -10,9 +10,9 @@ import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import is_dataclass
-from datetime import date, datetime, time, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import isinf
 from operator import attrgetter, itemgetter
 from typing import Any, Final
@@ -178,7 +178,7 @@ def check_nanoseconds(values: Iterable[Any], kinds: set[type]) -> None:
 def converter(wanted: DataType, zone: tzinfo) -> Callable[[Any], Any] | None:
     """Return the function that turns a value into one that Arrow takes, or None if Arrow takes the value itself."""
     if isinstance(wanted, TimestampType):
-        return lambda value: value.replace(tzinfo=zone) if value.tzinfo is None else value
+        return partial(_instant, zone)
     if (checked := CHECKED.get(type(wanted))) is not None:
         return checked
     if isinstance(wanted, ArrayType):
@@ -197,6 +197,14 @@ def converter(wanted: DataType, zone: tzinfo) -> Callable[[Any], Any] | None:
             name: part(each) for name, part, each in zip(names, parts, _row(value, names, None), strict=True)
         }
     return None
+
+
+def _instant(zone: tzinfo, value: datetime) -> datetime:
+    """Return a time with an offset from UTC in whole seconds. Arrow would cut off microseconds of it, and take none for UTC."""
+    offset = value.utcoffset()
+    if offset is None:
+        return value.replace(tzinfo=zone)
+    return value.astimezone(UTC) if offset.microseconds else value
 
 
 def _without_zone(value: datetime | time) -> datetime | time:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 PLAIN: Final = re.compile(r"[A-Za-z0-9_.]+(-[A-Za-z0-9_.]+)*")
+LONGEST: Final = 200
+"""The length of a name with which those of folders, that begin with it, are within the 255 bytes of most file systems."""
 NUMBER: Final = re.compile(r"[0-9.]+[Ee]")
 """A name before ``-00000001`` that makes a number of it. Spark would read a column of such names as numbers."""
 COLUMN: Final = "batch"
@@ -90,6 +92,10 @@ def _check_run(writer: BatchWriter, _: object, run: str) -> None:
     if not PLAIN.fullmatch(run):
         raise ValueError(
             f"{type(writer).__name__}(run={run!r}): a run name has letters and digits, and _, . or - between them"
+        )
+    if len(run) > LONGEST:
+        raise ValueError(
+            f"{type(writer).__name__}(run={run[:20] + '…'!r}): a run name has {LONGEST} characters at most, not {len(run)}"
         )
     if NUMBER.fullmatch(run):
         raise ValueError(

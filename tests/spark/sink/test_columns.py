@@ -186,6 +186,32 @@ def test_a_time_without_a_zone_has_that_of_the_session_and_others_keep_theirs() 
     assert [HERE.replace(hour=10, tzinfo=UTC), HERE.replace(tzinfo=UTC)] == made
 
 
+@pytest.mark.parametrize("offset", [dt.timedelta(hours=1, microseconds=5), dt.timedelta(seconds=-7, microseconds=-1)])
+def test_an_offset_with_microseconds_is_exact(offset: dt.timedelta) -> None:
+    at = HERE.replace(tzinfo=dt.timezone(offset))
+    several = StructType().add("at", TimestampType()).add("several", ArrayType(TimestampType()))
+
+    made = columns(several).table([(at, [at])], 0).to_pylist()
+
+    assert [{"at": at, "several": [at]}] == made
+
+
+def test_a_time_whose_zone_knows_no_offset_has_that_of_the_session() -> None:
+    class Unknown(dt.tzinfo):
+        def utcoffset(self, dt: dt.datetime | None, /) -> None:
+            return None
+
+        dst = utcoffset
+
+        def tzname(self, dt: dt.datetime | None, /) -> None:
+            return None
+
+    struct = StructType().add("at", TimestampType())
+    made = columns(struct, "Europe/Berlin").table([(HERE.replace(tzinfo=Unknown()),)], 0)
+
+    assert [HERE.replace(hour=10, tzinfo=UTC)] == made.column("at").to_pylist()
+
+
 def test_a_zone_may_be_an_offset() -> None:
     assert dt.timedelta(hours=2) == zone_of("+02:00").utcoffset(HERE)
 

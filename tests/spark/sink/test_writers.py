@@ -112,6 +112,31 @@ async def test_a_run_whose_batches_spark_would_read_as_numbers_is_refused(spark:
         Files(spark, "readings", run=run)
 
 
+async def test_a_run_whose_name_is_too_long_for_a_folder_is_refused(spark: Any, tmp_path: Path) -> None:
+    with pytest.raises(
+        ValueError, match=r"run='rrrrrrrrrrrrrrrrrrrr…'\): a run name has 200 characters at most, not 201"
+    ):
+        Files(spark, tmp_path, run="r" * 201)
+    done = await Flow.range(3).to_spark(Files(spark, tmp_path, run="r" * 200), "id long")
+
+    assert 3 == done.rows
+
+
+@pytest.mark.parametrize("run", [".", "..", "..."])
+async def test_a_run_named_like_a_folder_above_stays_in_its_own(spark: Any, tmp_path: Path, run: str) -> None:
+    writer = Files(spark, tmp_path / "out", run=run)
+    await Flow.range(3).to_spark(writer, "id long")
+
+    assert [tmp_path / "out"] == [*tmp_path.iterdir()]
+    assert {f"{run}-00000000"} == {row.batch for row in spark.read.parquet(writer.path).collect()}
+
+
+@pytest.mark.parametrize("run", ["", "a/b", "a\0b", "a\n", " a", "-a"])
+async def test_a_run_whose_name_is_no_name_of_a_folder_is_refused(spark: Any, run: str) -> None:
+    with pytest.raises(ValueError, match="a run name has letters and digits"):
+        Files(spark, "readings", run=run)
+
+
 async def test_the_name_of_a_run_without_one_is_read_as_a_text(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
