@@ -97,6 +97,8 @@ class Columns:
 
     def table(self, items: Sequence[Any], first: int) -> Any:
         """Return the table of elements. The first of them has the index ``first``."""
+        if not items:
+            return self.schema.empty_table()
         pa = _arrow()
         arrays = [self._array(at, column, first) for at, column in enumerate(self._columns(items, first))]
         return pa.table(arrays, schema=self.schema)

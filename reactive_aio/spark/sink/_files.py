@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from os import PathLike
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from attrs import asdict, evolve, field, frozen
@@ -19,7 +20,7 @@ from ...operators._fluent import check_count
 from .._job.asking import check_text, text_of_path
 from .._job.calls import is_connect
 from .._job.told import told
-from ._writers import COLUMN, OF_A_RUN, PATIENCE, Batch, BatchWriter, Committed, check_columns, check_session
+from ._writers import COLUMN, LOCKS, OF_A_RUN, PATIENCE, Batch, BatchWriter, Committed, check_columns, check_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -109,6 +110,7 @@ class Files(BatchWriter):
     """
 
     repeatable = True
+    keeps_schema = True
 
     session: SparkSession = field(repr=False, validator=[check_session, _check_classic])
     path: str = field(converter=_path, validator=_check_folder)
@@ -200,7 +202,16 @@ class Files(BatchWriter):
                     files.delete(self._path(left), True)
 
     def write_whole(self, frame: DataFrame) -> Committed:
-        """Write the folder of the run, if the mode allows it."""
+        """Write the folder of the run, if the mode allows it. If the mode asks for other data, runs of this process take turns.
+
+        So of two that overwrite a folder at once, one replaces the other.
+        """
+        if self.mode == "append":
+            return self._written_whole(frame)
+        with LOCKS.setdefault((None, str(self._path())), Lock()):
+            return self._written_whole(frame)
+
+    def _written_whole(self, frame: DataFrame) -> Committed:
         others = self._others() if self.mode in {"error", "ignore"} else []
         if others and self.mode == "ignore":
             return Committed(self.run, whole=True, written=False)

@@ -35,7 +35,7 @@ OF_A_RUN: Final = r"-(\d{8,}|all)"
 MAKING: Final = Lock()
 """Held while a table is made, which a job of Spark does as well."""
 LOCKS: Final[dict[tuple[str | None, ...], Lock]] = {}
-"""By table. Two jobs of Spark that write to one table at once remove each other's files, even those that one has committed."""
+"""By table, or folder. Two jobs of Spark that write to one table at once remove each other's files, even those that one has committed."""
 NO_PLAN: Final = "Error occurred during query planning"
 """The beginning of what Spark shows in the place of a plan that it can't make."""
 PATIENCE: Final = 10.0
@@ -131,6 +131,8 @@ class BatchWriter(ABC):
 
     repeatable: ClassVar[bool] = False
     """Whether a batch that may have been written in part can be written again without doubling a row."""
+    keeps_schema: ClassVar[bool] = False
+    """Whether a flow without elements writes a batch without rows, by which readers know the schema."""
 
     session: SparkSession = field(repr=False, validator=check_session)
     run: str = field(factory=_some_run, kw_only=True, validator=_check_run)

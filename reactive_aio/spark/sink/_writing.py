@@ -50,7 +50,7 @@ async def to_spark(
             f"to_spark(max_retries={max_retries}): {writer} can't tell how much of a failed batch it has written. Set max_retries=0"
         )
     async with Calls(jobs_of(writer.session, f"reactive_aio: to_spark({writer})", writer.local_properties)) as calls:
-        sink = Sink(writer, calls, max_retries)
+        sink = Sink(writer, calls, max_retries, progress)
         committed = await sink.begin(schema)
         committed.check(whole=False)
         first = committed.rows - offset
@@ -65,8 +65,8 @@ async def to_spark(
             async with batched.open() as batches:
                 async for items in batches:
                     await sink.add(items)
-                    if progress is not None:
-                        tell(progress, sink.done)
+            if writer.keeps_schema and not sink.done.batches:
+                await sink.add([])
         except BaseException as error:  # the one that has failed, or cancelled
             done = sink.done
             add_note(error, f"to_spark: {done.batches} batches of run {done.run!r} are committed, {done.rows} rows")
@@ -101,6 +101,7 @@ class Sink:
     writer: BatchWriter
     calls: Calls
     max_retries: int
+    progress: Callable[[Committed], object] | None
     done: Committed = field(init=False)
     _columns: Columns = field(init=False)
 
@@ -121,11 +122,13 @@ class Sink:
             raise_told(self.writer, error, "the batches of the run could not be read")
 
     async def add(self, items: list[Any]) -> None:
-        """Write a batch."""
+        """Write a batch, and report it."""
         done = self.done
         batch = Batch(done.run, done.batches, len(items), done.rows)
         await self.calls(self._add, items, batch)
         self.done = Committed(done.run, done.batches + 1, done.rows + len(items))
+        if self.progress is not None:
+            tell(self.progress, self.done)
 
     def _add(self, items: list[Any], batch: Batch) -> None:
         table = self._columns.table(items, batch.before)

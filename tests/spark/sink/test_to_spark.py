@@ -80,10 +80,35 @@ async def test_files_hold_the_elements_and_their_batches(spark: Any, tmp_path: P
     assert nothing_left()
 
 
-async def test_a_flow_without_elements_writes_nothing(spark: Any, tmp_path: Path) -> None:
-    done = await readings(0).to_spark(Files(spark, tmp_path / "out", run="a"), Reading)
+@pytest.mark.parametrize("parts", [1, 3, None])
+async def test_a_flow_without_elements_writes_files_with_its_schema_once(
+    spark: Any, tmp_path: Path, parts: int | None
+) -> None:
+    told: list[Committed] = []
+    writer = Files(spark, tmp_path / "out", run="a", parts=parts)
+    for _ in range(2):
+        done = await readings(0).to_spark(writer, Reading, progress=told.append)
+        assert Committed("a", 1, 0) == done
 
-    assert Committed("a") == done
+    assert [Committed("a", 1, 0)] == told
+    read = spark.read.parquet(writer.path)
+    assert ["id", "name", "batch"] == read.columns
+    assert [] == read.collect()
+
+
+async def test_a_run_without_elements_goes_on_when_it_has_some(spark: Any, tmp_path: Path) -> None:
+    writer = Files(spark, tmp_path, run="a")
+    await readings(0).to_spark(writer, Reading)
+    done = await readings(3).to_spark(writer, Reading)
+
+    assert Committed("a", 2, 3) == done
+    assert [0, 1, 2] == sorted(row.id for row in spark.read.parquet(writer.path).collect())
+
+
+async def test_a_flow_that_fails_before_its_first_element_writes_nothing(spark: Any, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="none"):
+        await Flow.error(ValueError("none")).to_spark(Files(spark, tmp_path / "out", run="a"), Reading)
+
     assert not (tmp_path / "out").exists()
 
 

@@ -6,8 +6,10 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
+from threading import Barrier, BrokenBarrierError
 from typing import Any
 
 import pytest
@@ -277,6 +279,26 @@ async def test_the_leftover_of_a_crash_goes_with_the_commit_of_its_run(spark: An
     await pairs(spark).to_spark(Files(spark, tmp_path, run="a", mode="error"), SCHEMA, size=None)
 
     assert [*others, "batch=a-all"] == names(tmp_path)
+
+
+async def test_of_two_that_overwrite_a_folder_at_once_one_replaces_the_other(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked, others = Barrier(2), Files._others
+
+    def others_at_once(writer: Files) -> list[str]:
+        found = others(writer)
+        with suppress(BrokenBarrierError):  # as the other one waits for its turn
+            looked.wait(0.5)
+        return found
+
+    monkeypatch.setattr(Files, "_others", others_at_once)
+    await pairs(spark).to_spark(Files(spark, tmp_path, run="old"), SCHEMA, size=None)
+    runs = [Files(spark, tmp_path, run=run, mode="overwrite") for run in ("a", "b")]
+    done = await asyncio.gather(*[pairs(spark, 4).to_spark(run, SCHEMA, size=None) for run in runs])
+
+    assert [whole("a", 4), whole("b", 4)] == done
+    assert names(tmp_path) in (["batch=a-all"], ["batch=b-all"])
 
 
 async def test_two_at_the_same_run_write_it_once(spark: Any, tmp_path: Path) -> None:
