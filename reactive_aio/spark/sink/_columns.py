@@ -13,7 +13,7 @@ from dataclasses import is_dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from functools import lru_cache, partial
-from math import isinf
+from math import isinf, isnan
 from operator import attrgetter, itemgetter
 from typing import Any, Final
 
@@ -169,12 +169,12 @@ def check_types(wanted: DataType, kinds: set[type]) -> None:
 
 
 def check_nanoseconds(values: Iterable[Any], kinds: set[type]) -> None:
-    """Raise for a time or a span of pandas with nanoseconds, which Arrow would cut off."""
+    """Raise for a time or a span of pandas with nanoseconds, which Arrow would cut off, and for its NaT, which has NaN of them."""
     for python, name in NANOSECONDS.items():
         if any(issubclass(kind, python) and hasattr(kind, name) for kind in kinds):
             for value in values:
-                if getattr(value, name, 0):
-                    raise _Unfit("it has nanoseconds")
+                if nanoseconds := getattr(value, name, 0):
+                    raise _Unfit("it is no time. Use None" if isnan(nanoseconds) else "it has nanoseconds")
 
 
 def converter(wanted: DataType, zone: tzinfo) -> Callable[[Any], Any] | None:

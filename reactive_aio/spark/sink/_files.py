@@ -6,8 +6,8 @@ import json
 import re
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from os import PathLike
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
@@ -170,25 +170,17 @@ class Files(BatchWriter):
         return Committed(self.run, len(own), rows, own[-1].endswith("-all"))
 
     def write(self, frame: DataFrame, batch: Batch) -> None:
-        """Write to a temporary folder, with the manifest, and rename it. Its name is unique among processes."""
-        java, files = self._hadoop()
-        fs = java.org.apache.hadoop.fs
+        """Write to a temporary folder, with the manifest, and rename it."""
+        with self._aside(batch) as aside:
+            self._commit(aside, self._save(frame, batch, aside))
+
+    @contextmanager
+    def _aside(self, batch: Batch) -> Generator[Any]:
+        """Name a temporary folder, unique among processes. It is removed after a failure."""
+        _, files = self._hadoop()
         aside = self._path(f"_writing-{batch.name}-{secrets.token_hex(4)}")
-        counted = None
-        if batch.whole:
-            frame, counted = _observed(frame)
-        elif self.parts is not None:
-            frame = frame.coalesce(self.parts)
         try:
-            writing = frame.write.mode("overwrite").format(self.format).options(**self.options)
-            (writing.partitionBy(*self.partition_by) if self.partition_by else writing).save(str(aside))
-            if counted is not None:
-                batch = evolve(batch, rows=self._told(counted()))
-            if batch.whole and self.mode == "overwrite":
-                self._note(aside.getName(), REPLACES, self._others())
-            self._note(aside.getName(), MANIFEST, asdict(batch))
-            # Unlike FileSystem's, this rename fails if the target is there, rather than move the folder into it.
-            files.rename(aside, self._path(f"{COLUMN}={batch.name}"), self._none(getattr(fs, "Options$Rename")))
+            yield aside
         except Exception:
             # The failure says more than one here, and what is left is hidden.
             with suppress(Exception):
@@ -196,30 +188,46 @@ class Files(BatchWriter):
             with suppress(Exception):
                 files.delete(aside, True)
             raise
+
+    def _save(self, frame: DataFrame, batch: Batch, aside: Any) -> Batch:
+        """Write the files, and return the batch with its rows."""
+        counted = None
+        if batch.whole:
+            frame, counted = _observed(frame)
+        elif self.parts is not None:
+            frame = frame.coalesce(self.parts)
+        writing = frame.write.mode("overwrite").format(self.format).options(**self.options)
+        (writing.partitionBy(*self.partition_by) if self.partition_by else writing).save(str(aside))
+        return batch if counted is None else evolve(batch, rows=self._told(counted()))
+
+    def _commit(self, aside: Any, batch: Batch) -> None:
+        java, files = self._hadoop()
+        fs = java.org.apache.hadoop.fs
+        if batch.whole and self.mode == "overwrite":
+            self._note(aside.getName(), REPLACES, self._others())
+        self._note(aside.getName(), MANIFEST, asdict(batch))
+        # Unlike FileSystem's, this rename fails if the target is there, rather than move the folder into it.
+        files.rename(aside, self._path(f"{COLUMN}={batch.name}"), self._none(getattr(fs, "Options$Rename")))
         with suppress(Exception):  # nobody can commit this batch any more, so what others have left of it is of no use
             for left in self._names(files):
                 if re.fullmatch(f"_writing-{re.escape(batch.name)}{LEFTOVER}", left):
                     files.delete(self._path(left), True)
 
     def write_whole(self, frame: DataFrame) -> Committed:
-        """Write the folder of the run, if the mode allows it. If the mode asks for other data, runs of this process take turns.
-
-        So of two that overwrite a folder at once, one replaces the other.
-        """
-        if self.mode == "append":
-            return self._written_whole(frame)
-        with LOCKS.setdefault((None, str(self._path())), Lock()):
-            return self._written_whole(frame)
-
-    def _written_whole(self, frame: DataFrame) -> Committed:
+        """Write the folder of the run, if the mode allows it."""
         others = self._others() if self.mode in {"error", "ignore"} else []
         if others and self.mode == "ignore":
             return Committed(self.run, whole=True, written=False)
         if others:
             raise FileExistsError(f"{self}: there are other data already, such as {others[0]}")
-        self.write(frame, Batch(self.run, 0, 0, 0, whole=True))
-        self.finish()
-        return self.committed()
+        batch = Batch(self.run, 0, 0, 0, whole=True)
+        with self._aside(batch) as aside:
+            batch = self._save(frame, batch, aside)
+            # Else, of two that overwrite the folder at once, neither may see the other, and both would stay.
+            with LOCKS.setdefault((None, str(self._path())), Lock()):
+                self._commit(aside, batch)
+                self.finish()
+                return self.committed()
 
     def finish(self) -> None:
         """Remove the data that the run replaces, after its commit, so that a crash loses nothing."""

@@ -35,7 +35,10 @@ OF_A_RUN: Final = r"-(\d{8,}|all)"
 MAKING: Final = Lock()
 """Held while a table is made, which a job of Spark does as well."""
 LOCKS: Final[dict[tuple[str | None, ...], Lock]] = {}
-"""By table, or folder. Two jobs of Spark that write to one table at once remove each other's files, even those that one has committed."""
+"""By table, or folder. Two jobs of Spark that write to one table at once remove each other's files, even those that one has committed.
+
+The lock of a folder is held for a commit, and not for the job before it.
+"""
 NO_PLAN: Final = "Error occurred during query planning"
 """The beginning of what Spark shows in the place of a plan that it can't make."""
 PATIENCE: Final = 10.0
