@@ -12,6 +12,7 @@ from ..._core.guard import FAILURES
 from ..._core.notes import add_note
 from ...errors import UnsupportedOnSparkError
 from .._frame.framing import to_frame
+from .._job.asking import asking
 from .._job.calls import Calls, jobs_of
 from .._job.told import notes_in
 from ._schema import Schema, struct_of
@@ -39,9 +40,11 @@ async def to_spark_whole(
 
 
 def _written(flow: Flow[Any], writer: BatchWriter, schema: Schema) -> Committed:
+    with asking("to_spark", writer.session):
+        struct = struct_of("to_spark", schema)  # before to_frame names itself in the errors
     frame = _framed(flow, schema)
     try:
-        writer.prepare(writer.session.createDataFrame([], struct_of("to_spark", schema)))
+        writer.prepare(writer.session.createDataFrame([], struct))
     except FAILURES as error:  # without a note on the same run: what is refused here is refused again
         raise_told(writer, error, NOT_WRITTEN.format(writer.run))
     with _noting(writer):

@@ -281,6 +281,12 @@ async def test_the_leftover_of_a_crash_goes_with_the_commit_of_its_run(spark: An
     assert [*others, "batch=a-all"] == names(tmp_path)
 
 
+@pytest.mark.parametrize("schema", ["n lnog", "n long, n long", "long"])
+async def test_a_wrong_schema_is_refused_by_the_method_that_was_called(spark: Any, tmp_path: Path, schema: str) -> None:
+    with pytest.raises(ValueError, match=r"^to_spark\(schema="):
+        await pairs(spark).to_spark(Files(spark, tmp_path), schema, size=None)
+
+
 async def test_of_two_that_overwrite_a_folder_at_once_one_replaces_the_other(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
