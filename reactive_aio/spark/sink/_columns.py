@@ -174,7 +174,7 @@ def check_nanoseconds(values: Iterable[Any], kinds: set[type]) -> None:
         if any(issubclass(kind, python) and hasattr(kind, name) for kind in kinds):
             for value in values:
                 if nanoseconds := getattr(value, name, 0):
-                    raise _Unfit("it is no time. Use None" if isnan(nanoseconds) else "it has nanoseconds")
+                    raise _Unfit("it is not a time. Use None" if isnan(nanoseconds) else "it has nanoseconds")
 
 
 def converter(wanted: DataType, zone: tzinfo) -> Callable[[Any], Any] | None:

@@ -145,7 +145,7 @@ def test_nanoseconds_are_refused_and_not_cut_off(column: Any, made: Any) -> None
 def test_a_time_of_pandas_that_is_none_is_not_told_to_have_nanoseconds(column: Any) -> None:
     pandas: Any = pytest.importorskip("pandas")
 
-    with pytest.raises(SchemaMismatchError, match=r"element #0, field a: NaT is not .*: it is no time. Use None"):
+    with pytest.raises(SchemaMismatchError, match=r"element #0, field a: NaT is not .*: it is not a time. Use None"):
         columns(StructType([StructField("a", column)])).table([(pandas.NaT,)], 0)
 
 
