@@ -1,7 +1,7 @@
 """Stateless stages of a flow that a combinator reads, as in ``flat_map(lambda id: Flow.from_awaitable(lambda: fetch(id)).map(parse))``.
 
-Such stages keep nothing between two elements, and hold nothing at the end. So they need no region: whoever reads the source
-runs their pass.
+Such stages keep nothing between two elements, and hold nothing at the end. So they need no region: the subscription
+to the source runs their pass.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ CATCHES_ALL: dict[str, str] = {}
 
 RUNS_BY_HAND: dict[tuple[str, str], str] = {
     ("_runtime/on_the_spot.py", "gather[0]"): "makes of a failure one that gets its note when it is taken",
+    ("operators/flattening/mapper.py", "self.fn"): "adds a note to the failure, and saves a call for each element",
     ("operators/observing/do_on_discard.py", "call"): "tells the hook, which looks after failures itself",
     ("operators/observing/peek.py", "_call"): "the source can't be opened if it raises",
     ("operators/sharing/multicast.py", "self._made"): "the source can't be opened if it raises",

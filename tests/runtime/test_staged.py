@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable
 from contextvars import ContextVar
 from typing import Any, TypeAlias
 
@@ -124,9 +124,10 @@ async def test_elements_before_the_failure_of_a_function_come_first(source: str)
 class Resource:
     """Yields elements, and notes what happens to it."""
 
-    def __init__(self, log: list[str], waits: Sequence[float] = ()) -> None:
+    def __init__(self, log: list[str], turns: int = 0) -> None:
         self.log = log
-        self.waits = waits
+        self.turns = turns
+        """How many turns of the event loop its cleanup takes."""
 
     async def __call__(self) -> AsyncGenerator[int]:
         self.log.append("opened")
@@ -134,8 +135,8 @@ class Resource:
             for item in range(4):
                 yield item
         finally:
-            for wait in self.waits:
-                await asyncio.sleep(wait)
+            for _ in range(self.turns):
+                await asyncio.sleep(0)
             self.log.append("closed")
 
 
@@ -151,7 +152,7 @@ async def test_a_quick_cleanup_comes_before_the_next_attempt() -> None:
 
 async def test_the_end_waits_for_a_slow_cleanup() -> None:
     log: list[str] = []
-    flow = Flow.from_async_iterable(Resource(log, [0, 0])).map(lambda n: 1 // n).on_error_return(7)
+    flow = Flow.from_async_iterable(Resource(log, 2)).map(lambda n: 1 // n).on_error_return(7)
 
     assert [7] == await flow.to_list()
     assert ["opened", "closed"] == log
