@@ -1,7 +1,7 @@
 """The promises for async iterators hold for each way in which the engine reads one.
 
-An awaited end runs the flow in the owner's task. A combinator reads an iterator without steps by a subscription of its own kind, and one with
-steps through a region. A subscriber and ``async for`` have a region as well.
+An awaited end runs the flow in the owner's task. A combinator reads an iterator without steps, or with stateless ones, by a
+subscription of its own kind, and one with other steps through a region. A subscriber and ``async for`` have a region as well.
 """
 
 from __future__ import annotations
@@ -47,6 +47,10 @@ async def flattened_behind_a_step(flow: Flow[Any]) -> list[Any]:
     return await Flow.of(0).flat_map(lambda _: flow.map(lambda item: item)).to_list()
 
 
+async def flattened_behind_a_state(flow: Flow[Any]) -> list[Any]:
+    return await Flow.of(0).flat_map(lambda _: flow.skip(0)).to_list()
+
+
 async def iterated(flow: Flow[Any]) -> list[Any]:
     async with flow.open() as items:
         return [item async for item in items]
@@ -68,7 +72,17 @@ async def subscribed(flow: Flow[Any]) -> list[Any]:
 
 READS: dict[str, Read] = {
     each.__name__: each
-    for each in (ended, mapped, merged, concatenated, flattened, flattened_behind_a_step, iterated, subscribed)
+    for each in (
+        ended,
+        mapped,
+        merged,
+        concatenated,
+        flattened,
+        flattened_behind_a_step,
+        flattened_behind_a_state,
+        iterated,
+        subscribed,
+    )
 }
 AWAITED = {name: read for name, read in READS.items() if name != "subscribed"}
 """Those whose end raises what the cleanup raises."""
