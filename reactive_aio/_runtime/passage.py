@@ -17,6 +17,7 @@ from .._core.guard import FAILURES, as_failure, close_all
 from .._core.notes import add_note
 from .._plan import Receiver, Region
 from ..hooks import discard, drop_error
+from ..schedulers.base import Released
 from ..spec import Subscription, add_demand, subtract_demand
 from .driver import RegionDriver
 from .host import FlowHost
@@ -109,17 +110,23 @@ class Passage:
             self._upstream.request(n)
 
     def cancel(self) -> None:
-        """Signal nothing any more. The combinator is cancelled in an event, as it may be in the middle of a signal."""
+        """Signal nothing any more. The combinator is cancelled in an event, as it may be in the middle of a signal.
+
+        The end waits for that event.
+        """
         if not self.closed:
             self.closed = True
             self.host.reader = None
-            self.post(self._leave, None)
+            self.post(self._leave, self.host.lifetime.hold())
 
-    def _leave(self, _: None) -> None:
+    def _leave(self, release: Released) -> None:
         upstream, self._upstream = self._upstream, None
-        if upstream is not None:
-            upstream.cancel()
-        self._let_go()
+        try:
+            if upstream is not None:
+                upstream.cancel()
+        finally:
+            self._let_go()
+            release()
 
     def abandon(self) -> None:
         """Count the flow as failed, for errors of its cleanup."""
