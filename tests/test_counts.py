@@ -369,10 +369,14 @@ def test_stateless_stages_of_an_inner_flow_cost_no_region() -> None:
     def of_given(n: int) -> Flow[int]:
         return Flow.range(n).concat_map(lambda _: Flow.of(1, 2, 3).map(increment))
 
-    # With a region for each 209, 210 and 159.
+    def of_combinators(n: int) -> Flow[int]:
+        return Flow.range(n).flat_map(lambda item: Flow.from_awaitable(lambda: later(item)).timeout(5).map(increment))
+
+    # With a region for each 209, 210, 159 and 364.
     assert for_more(python_calls, of_results, 500) <= 123 * 500
     assert for_more(python_calls, of_generators, 500) <= 108 * 500
     assert for_more(python_calls, of_given, 500) <= 99 * 500
+    assert for_more(python_calls, of_combinators, 500) <= 298 * 500
 
 
 def test_an_inner_result_costs_neither_a_region_nor_a_task() -> None:

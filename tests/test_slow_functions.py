@@ -94,6 +94,7 @@ PLACES: dict[str, Made] = {
     "concat_map to async generators": lambda slow: (
         Flow.range(20).concat_map(lambda _: Flow.from_async_iterable(ready).map(slow)).drain()
     ),
+    "retry behind timeout": lambda slow: N.timeout(5).map(slow).retry(1).drain(),
     "window": lambda slow: N.window(7).flat_map(lambda window: window.map(slow)).drain(),
     "share": lambda slow: N.map(slow).share().drain(),
     "for_each": N.for_each,

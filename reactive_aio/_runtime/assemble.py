@@ -34,7 +34,7 @@ from .owner import Reader
 from .passage import Passage
 from .places import HERE, PREFETCH, Held, at_home, attach, here, placed_at
 from .spare import SpareOwner
-from .staged import StagedGiven
+from .staged import StagedGiven, StagedPassage
 from .tree import View, after_end
 from .turns import Company
 
@@ -138,7 +138,7 @@ class RegionHost:
                 given = _view(self.driver).inner = self._begun(flow.__nodes__, receiver)
                 given.begin(receiver, at_once=at_once)
                 return
-            if at_once and not steps and self._passes_on(flow):
+            if at_once and self._passes_on(flow):
                 self._pass_on(flow, receiver)
                 return
         if flow is not self._flow:
@@ -183,13 +183,16 @@ class RegionHost:
         nodes, driver = flow.__nodes__, self.driver
         if not nodes.source.operator.passes_on or nodes.capabilities is not LOOP or nodes.scheduler is not None:
             return False
+        if nodes.steps and not _is_stateless(nodes):
+            return False
         return self._is_here(flow) and not driver.place.hops and Passage.is_flat_in(driver)
 
     def _pass_on(self, flow: FlowLike, receiver: Receiver[Any]) -> None:
         """Subscribe to a combinator, which delivers to the receiver without a region between."""
         plan = Plan.of(flow)
         source: Any = plan.source.operator
-        passage = _view(self.driver).inner = Passage(self.driver, plan.regions[0], receiver, self.lifetime)
+        kind = StagedPassage if plan.regions[0].stages else Passage
+        passage = _view(self.driver).inner = kind(self.driver, plan.regions[0], receiver, self.lifetime)
         passage.place.is_transparent = source.is_transparent
         inlet = RegionInlet(passage, self.lifetime, Home(self.driver.loop), {})
         passage.begin(partial(source.open, inlet))

@@ -14,6 +14,7 @@ from typing import Any
 from attrs import define, field
 
 from .._core import budgets
+from .._core.guard import FAILURES, as_failure
 from .._core.missing import NOTHING
 from .._plan import AtHand, Receiver
 from ..spec import add_demand, subtract_demand
@@ -98,9 +99,7 @@ class Given(AtHand):
                 return
         self._busy = False
         if self._ends is not None and not length_hint(self._items):
-            receiver = self._ends[1]
-            self._ends = None
-            receiver.on_complete()
+            self._end(*self._ends, None)
 
     def _chunk(self, until: float) -> list[Any]:
         """Return elements to signal, for which there is demand."""
@@ -114,7 +113,19 @@ class Given(AtHand):
             if self._ends is None:
                 reader.host.dropped(error)
             else:
-                self._ends = None
-                receiver.on_error(error)
+                self._end(reader, receiver, error)
         finally:
             del error  # a traceback leads back to here
+
+    def _end(self, reader: RegionDriver | Passage, receiver: Receiver[Any], error: BaseException | None) -> None:
+        """Signal the end. If that raises, the region that reads fails: its receiver has the end of this flow already."""
+        self._ends = None
+        try:
+            if error is None:
+                receiver.on_complete()
+            else:
+                receiver.on_error(error)
+        except FAILURES as another:
+            reader.post(reader.inner_cleanup_failed, as_failure(another))
+        finally:
+            del error  # as above

@@ -12,6 +12,7 @@ from .given import Given, PassedOn
 from .inputs import PushedInput
 from .iterator_subscription import IteratorSubscription
 from .passage import Passage
+from .staged import StagedPassage
 from .tree import Read, View
 
 HERE: Final = "the subscriber's loop"
@@ -29,6 +30,8 @@ def _regions(last: RegionDriver | Passage) -> tuple[RegionSnapshot, ...]:
     now: Read | None = last
     while now is not None:
         while isinstance(now, Passage):
+            if isinstance(now, StagedPassage):
+                found.append(RegionSnapshot(HERE, now.delivered))
             now = now.view.inner
         if isinstance(now, (Given, PassedOn, IteratorSubscription)):
             found.append(RegionSnapshot(HERE, now.delivered))

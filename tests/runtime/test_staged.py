@@ -50,6 +50,7 @@ SOURCES: dict[str, Made] = {
     "a ready async generator": lambda: Flow.from_async_iterable(ready),
     "a suspended one": lambda: Flow.from_async_iterable(suspended),
     "given elements": lambda: Flow.of(0, 1, 2, 3),
+    "a combinator": lambda: Flow.from_async_iterable(ready).timeout(5),
 }
 
 
@@ -158,7 +159,7 @@ async def test_the_end_waits_for_a_slow_cleanup() -> None:
     assert ["opened", "closed"] == log
 
 
-@pytest.mark.parametrize("source", ["a ready async generator", "given elements"])
+@pytest.mark.parametrize("source", ["a ready async generator", "given elements", "a combinator"])
 async def test_a_failure_behind_a_cancel_goes_to_the_hook(source: str) -> None:
     recorder, dropped = Recorder(9), list[BaseException]()
 
@@ -213,6 +214,92 @@ async def test_an_element_that_answers_a_cancel_passes_the_stages() -> None:
     await recorder.over.wait()
 
     assert ["1", "2", "3", "4"] == recorder.items
+
+
+@pytest.fixture
+def slow(still: list[float]) -> Callable[[int], int]:
+    """A function for which the time is up after each call."""
+
+    def spend(n: int) -> int:
+        still[0] += 1
+        return n
+
+    return spend
+
+
+async def test_the_end_of_a_combinator_stands_behind_its_elements_when_the_time_is_up(
+    slow: Callable[[int], int],
+) -> None:
+    seen: list[object] = []
+    flow = Flow.of(0, 1, 2, 3).do_finally(lambda: seen.append("finally")).map(slow).retry(1)
+
+    await flow.do_on_next(seen.append).drain()
+
+    assert [0, 1, 2, 3, "finally"] == seen
+
+
+async def test_a_failure_of_a_combinator_stands_behind_its_elements_when_the_time_is_up(
+    slow: Callable[[int], int],
+) -> None:
+    recorder = Recorder(9)
+    Flow.of(0, 1, 2).concat(Flow.error(OSError("down"))).map(slow).retry(0).subscribe(recorder)
+
+    await recorder.over.wait()
+
+    assert [0, 1, 2] == recorder.items
+    assert isinstance(recorder.error, OSError)
+
+
+@pytest.mark.parametrize("leaves", ["by a cancel", "by a failure"])
+async def test_elements_that_wait_for_a_turn_go_to_the_hook(leaves: str, slow: Callable[[int], int]) -> None:
+    recorder, discarded = Recorder(9), list[int]()
+
+    def leave(n: int) -> int:
+        if n == 1 and leaves == "by a failure":
+            raise LookupError(n)
+        if n == 1:
+            recorder.cancel()
+        return slow(n)
+
+    with hooks.using(on_discard=discarded.append):
+        Flow.of(0, 1, 2, 3).timeout(5).map(leave).retry(0).subscribe(recorder)
+        await idle()
+
+    assert [0] == recorder.items
+    assert {2, 3} <= set(discarded)
+
+
+async def test_elements_of_a_combinator_that_come_while_others_wait_are_behind_them(slow: Callable[[int], int]) -> None:
+    flow = Flow.of(0, 1).concat(Flow.of(2, 3)).map(slow)
+
+    assert [0, 1, 2, 3] == await flow.retry(0).to_list()
+    with pytest.raises(ZeroDivisionError) as failed:
+        await flow.map(lambda n: 1 // (3 - n)).retry(0).to_list()
+    assert "element #3 of" in failed.value.__notes__[0]
+
+
+async def test_a_failure_that_waits_behind_elements_nobody_wants_goes_to_the_hook(slow: Callable[[int], int]) -> None:
+    recorder, dropped = Recorder(9), list[BaseException]()
+
+    def leave(n: int) -> int:
+        if n == 1:
+            recorder.cancel()
+        return slow(n)
+
+    with hooks.using(on_error_dropped=dropped.append):
+        Flow.of(0, 1, 2).concat(Flow.error(OSError("down"))).map(leave).retry(0).subscribe(recorder)
+        await idle()
+
+    assert [0] == recorder.items
+    assert [OSError] == [type(error) for error in dropped]
+
+
+async def test_the_end_waits_for_the_cleanup_of_a_combinator_that_is_cancelled_late(slow: Callable[[int], int]) -> None:
+    seen: list[str] = []
+    quiet = Flow.range(9).do_finally(lambda: seen.append("finally")).retry(1)
+
+    assert [0] == await quiet.do_on_cancel(lambda: seen.append("cancelled")).map(slow).take(1).to_list()
+    assert ["cancelled", "finally"] == seen
 
 
 CHANGED: ContextVar[int] = ContextVar("changed", default=0)
