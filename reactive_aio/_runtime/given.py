@@ -85,7 +85,7 @@ class Given(AtHand):
         until = 0.0
         while self._demand and self._ends is not None and length_hint(self._items):
             reader, receiver = self._ends
-            until = until or reader.budget.until or reader.budget.deadline()
+            until = until or reader.budget.moment()
             chunk = self._chunk(until)
             if chunk:
                 self._demand = subtract_demand(self._demand, len(chunk))

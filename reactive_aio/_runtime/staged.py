@@ -6,8 +6,9 @@ to the source runs their pass. There is one for async iterators, one for given e
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextvars import Context
+from itertools import islice
 from operator import length_hint
 from typing import Any
 
@@ -24,7 +25,7 @@ from ..hooks import discard
 from ..spec import MOST_AT_ONCE
 from .awaited import AwaitedInput
 from .driver import RegionDriver
-from .emission import LONGEST_LIST
+from .emission import LONGEST_LIST, MANY
 from .given import Given
 from .lifetime import Lifetime
 from .passage import Passage
@@ -48,9 +49,10 @@ class StagedInput(AwaitedInput):
     def listed(self, demand: int) -> list[Any]:
         """List what the stages make, until it is enough, the time is up, a function fails, or the iterator suspends or ends."""
         run, out, passing, self._pass = self._run, self._out, self._pass, None
+        if passing is None and (demand < MANY or run.current is not None):
+            return self._few(demand)
         if passing is None:
-            until = self._budget.until or budgets.clock() + self._budget.part
-            items, gather = self.stretch(), run.gather(until)
+            items, gather = self.stretch(), run.gather(self._budget.moment())
             assert items is not None
             assert gather is not None
             passing = gather[0](items, run.pace, out, min(demand, MOST_AT_ONCE), *gather[1])
@@ -69,6 +71,22 @@ class StagedInput(AwaitedInput):
         made = out.copy()
         out.clear()
         self._taken = len(made)
+        return made
+
+    def _few(self, demand: int) -> list[Any]:
+        """As `listed`, by a pass that waits for demand in the middle."""
+        run, made = self._run, new_list()
+        items = _suspended(run, self.stretch, self._budget.moment())
+        try:
+            made.extend(islice(items, demand))
+        except FAILURES as error:
+            run.locate(error)
+            self.broken = error
+        else:
+            if len(made) < demand:
+                run.ended(input_ended=False)
+                if run.pace.ended:
+                    self.used_up()
         return made
 
     def break_off(self) -> None:
@@ -99,8 +117,15 @@ class StagedGiven(Given):
         return NOTHING
 
     def _chunk(self, until: float) -> list[Any]:
-        most = min(self._demand, LONGEST_LIST)
-        made, failed = _passed(self._run, self._context, self._items, most, until)
+        run, most = self._run, min(self._demand, LONGEST_LIST)
+        if most < MANY or run.current is not None:
+            made = new_list()
+            items = _suspended(run, lambda: self._items, until)
+            failed = _called(run, self._context, made.extend, islice(items, most))
+            if failed is None and len(made) < most:
+                run.ended(input_ended=False)
+        else:
+            made, failed = _passed(run, self._context, self._items, most, until)
         if failed is not None:
             self._broken = failed.take()
         return made
@@ -155,7 +180,7 @@ class StagedPassage(Passage):
 
     def _work(self, _: None) -> None:
         """Pass elements on as long as there is time, and then the end."""
-        until = self.budget.until or self.budget.deadline()
+        until = self.budget.moment()
         while (items := self._items) is not None and not self.closed:
             before = length_hint(items)
             made, failed = _passed(self._run, self._functions, items, LONGEST_LIST, until)
@@ -218,12 +243,27 @@ def _passed(
     """Return what stages make of elements, as far as there is time, and the failure of a function."""
     made, gather = new_list(), run.gather(until)
     assert gather is not None
+    return made, _called(run, context, gather[0], items, run.pace, made, most, *gather[1])
+
+
+def _called(run: RegionRun, context: Context, call: Callable[..., object], *args: Any) -> Failed | None:
+    """Call something that runs stages, and return the failure of a function."""
     try:
-        context.run(gather[0], items, run.pace, made, most, *gather[1])
+        context.run(call, *args)
     except FAILURES as error:
         failure = as_of_a_generator(error)
         run.locate(failure)
         failed = Failed(as_failure(failure))
         del failure  # a traceback leads back to here
-        return made, failed
-    return made, None
+        return failed
+    return None
+
+
+def _suspended(run: RegionRun, source: Callable[[], Iterator[Any] | None], until: float) -> Iterator[Any]:
+    """Return the pass that is suspended, or begin one over a source. It takes long strides through elements that are dropped."""
+    items = run.current
+    if items is None:
+        items = run.begin(source(), until)
+        assert items is not None
+    run.pace.deadline = until
+    return items

@@ -93,6 +93,11 @@ def concat() -> Flow[int]:
     return Flow.concat(Flow.from_async_iterable(numbers()), Flow.range(2).map(lambda n: n))
 
 
+def inner_flows_with_stages() -> Flow[int]:
+    given = Flow.of(0, 1, 2).map(lambda n: n)
+    return Flow.concat(given, Flow.from_async_iterable(numbers()).map(lambda n: n), given)
+
+
 def retry() -> Flow[int]:
     attempts: list[int] = []
     return Flow.defer(lambda: failing(attempts)).retry(3)
@@ -121,6 +126,7 @@ FLOWS: list[Callable[[], Flow[Any]]] = [
     flat_map_on_a_thread,
     merge,
     concat,
+    inner_flows_with_stages,
     retry,
     map_async,
     using,

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from reactive_aio import Flow, hooks
+from reactive_aio._core import budgets
 from reactive_aio._fusion import RegionRun
 from reactive_aio._runtime import assemble
 from tests.subscribers import Recorder, idle
@@ -106,6 +107,64 @@ async def test_no_more_is_made_than_is_requested(source: str) -> None:
         await idle()
         assert taken == recorder.items
         assert taken[:4] == made
+
+
+@pytest.mark.parametrize("source", ["a ready async generator", "given elements", "a combinator"])
+async def test_a_short_inner_flow_that_begins_late_is_not_cut_in_two(source: str, still: list[float]) -> None:
+    turns, over = [0], asyncio.Event()
+
+    async def count() -> None:
+        while not over.is_set():
+            turns[0] += 1
+            await asyncio.sleep(0)
+
+    def late(n: int) -> Flow[tuple[int, int]]:
+        still[0] += 1
+        return SOURCES[source]().map(lambda _: (n, turns[0]))
+
+    counting = asyncio.create_task(count())
+    seen = await Flow.range(3).flat_map(late).to_list()
+    over.set()
+    await counting
+
+    assert [0, 1, 2] == sorted({n for n, _ in seen})
+    assert 3 == len(set(seen))
+
+
+@pytest.mark.parametrize("given", [False, True], ids=["a ready async generator", "given elements"])
+async def test_dropped_elements_cost_no_look_at_the_clock_each_if_few_are_wanted(
+    given: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = list[None]()
+
+    def clock() -> float:
+        looks.append(None)
+        return 1.0
+
+    monkeypatch.setattr(budgets, "clock", clock)
+    source = Flow.of(*range(5000)) if given else Flow.from_async_iterable(lambda: ready(5000))
+    recorder = Recorder(1)
+    source.filter(lambda n: n >= 4990).retry(0).subscribe(recorder)
+    await idle()
+
+    assert [4990] == recorder.items
+    assert len(looks) < 100
+
+
+@pytest.mark.parametrize("demand", [1, 7, 8, 9])
+@pytest.mark.parametrize("source", SOURCES)
+async def test_a_failure_names_its_stage_and_element_for_any_demand(source: str, demand: int) -> None:
+    recorder = Recorder(demand)
+    SOURCES[source]().filter(lambda n: n != 1).map(lambda n: 6 // (2 - n)).retry(0).subscribe(recorder)
+    await idle()
+    if demand == 1:
+        recorder.request(1)
+        await recorder.over.wait()
+
+    assert [3] == recorder.items
+    located, *_ = recorder.error.__notes__
+    assert located.startswith("in map(<lambda>)")
+    assert "element #2 of" in located
 
 
 @pytest.mark.parametrize("source", SOURCES)
