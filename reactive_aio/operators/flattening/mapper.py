@@ -46,9 +46,10 @@ class Mapper:
         return Failed(error)
 
     def _wrong(self, flow: object) -> TypeError:
+        kind = type(flow).__name__
         advice = (
             "Make a flow of it with Flow.from_async_iterable(...)"
             if isinstance(flow, AsyncIterable)
             else "Use flat_map_iterable() for a function that returns an iterable, and map_async() for an async function"
         )
-        return TypeError(f"{self.method}() takes a function that returns a flow, not {type(flow).__name__}. {advice}")
+        return TypeError(f"{self.method}() takes a function that returns a flow, not {kind}. {advice}")
