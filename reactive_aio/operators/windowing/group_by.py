@@ -111,7 +111,8 @@ class Grouping(Parting):
         """Subscribe to the flow, and fill the prefetch."""
         self._outstanding = self.by.ahead
         self.upstream.request(self.by.ahead)
-        self.subscribe(self.by.flow, self.upstream, at_once=True)
+        # In a callback: a failure right behind the first elements drops groups that have not been requested by then.
+        self.subscribe(self.by.flow, self.upstream, at_once=False)
 
     # -- the Subscription of the region
 
