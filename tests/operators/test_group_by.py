@@ -452,3 +452,18 @@ async def test_many_groups_end_in_several_turns_and_then_the_whole_does(
     assert max(Counter(ended).values()) <= 2
     assert all(kind == read.kinds[-1] for read in reads)
     assert [] == hand.dropped
+
+
+async def test_elements_right_before_a_failure_come_in_their_group() -> None:
+    seen: list[int] = []
+
+    def fail_at_two(n: int) -> int:
+        if n == 2:
+            raise OSError("down")
+        return n
+
+    grouped = Flow.range(9).map(fail_at_two).group_by(lambda _: "all", prefetch=4)
+    with pytest.raises(OSError, match="down"):
+        await grouped.concat_map(lambda group: group).for_each(seen.append)
+
+    assert [0, 1] == seen
