@@ -141,11 +141,9 @@ LIMITS: Final = """\
 - **Inner flows.** Generators that never wait run in the name of one task, one after another. So `concat_map` takes 75 calls for each, and `flat_map` 86. With
   a task for each both took 101, and `concat_map` a turn of the event loop as well: 22 and 26 times the loop by hand. The rest is to build the
   flow, to subscribe, and to signal the elements and the end. Runs give 14 to 20 times (`flat_map`) and 12.6 to 14 (`concat_map`).
-  `concat_map` to one given element takes 11 calls of Python: it asks for an element, calls the function, and passes the flow's element and its end on. An
-  async generator for each takes 5.
 - **Groups.** A group of two elements is a flow, with an end that is awaited in a task: 218 calls. A task with a queue by hand takes 74, and has no bound
   over all groups, no failure that reaches them, and no cancel. Each group is 31 objects for the garbage collector while it is open, and it looks at
-  all of 20,000 groups again and again. With 2,000 groups one takes some 50 us.
+  all of 20,000 groups again and again. Runs gave 75 to 89 us. With 2,000 groups one takes some 50.
 - **One element for several readers.** For a queue the loop makes a callback for each task that it wakes. Here one callback makes the steps of all
   eight readers, and those that wait again request their next element together, under one lock. Runs gave 0.75 to 0.81 times the queues, and 0.98 to
   1.07 with uvloop. Uvloop's callbacks are so cheap that only the calls count. With a `prefetch` all of this is done for a list.
