@@ -39,7 +39,8 @@ class Given(AtHand):
     """The region that reads the flow, and the receiver, until it has ended: they refer to what they read."""
     _items: Iterator[Any]
     """Knows its length."""
-    _demand: int = field(init=False, default=0)
+    demand: int = field(init=False, default=0)
+    """The number of elements that have been requested and not signalled."""
     delivered: int = field(init=False, default=0)
     """The number of elements that have been signalled."""
     spent: bool = field(init=False, default=False)
@@ -58,7 +59,7 @@ class Given(AtHand):
 
     def request(self, n: int) -> None:
         """Note the demand, and serve it in an event."""
-        self._demand = add_demand(self._demand, n)
+        self.demand = add_demand(self.demand, n)
         if not self._busy:
             self._busy = True
             self._later()
@@ -83,12 +84,12 @@ class Given(AtHand):
 
     def _signal(self, _: None) -> None:
         until = 0.0
-        while self._demand and self._ends is not None and length_hint(self._items):
+        while self.demand and self._ends is not None and length_hint(self._items):
             reader, receiver = self._ends
             until = until or reader.budget.moment()
             chunk = self._chunk(until)
             if chunk:
-                self._demand = subtract_demand(self._demand, len(chunk))
+                self.demand = subtract_demand(self.demand, len(chunk))
                 self.delivered += len(chunk)
                 receiver.on_chunk(chunk)
             if self._broken is not None:
@@ -103,7 +104,7 @@ class Given(AtHand):
 
     def _chunk(self, until: float) -> list[Any]:
         """Return elements to signal, for which there is demand."""
-        return list(islice(self._items, min(self._demand, LONGEST_CHUNK)))
+        return list(islice(self._items, min(self.demand, LONGEST_CHUNK)))
 
     def _break(self, reader: RegionDriver | Passage, receiver: Receiver[Any]) -> None:
         """Fail with the failure of a stage."""

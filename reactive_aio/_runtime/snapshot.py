@@ -12,7 +12,7 @@ from .given import Given, PassedOn
 from .inputs import PushedInput
 from .iterator_subscription import IteratorSubscription
 from .passage import Passage
-from .staged import StagedPassage
+from .staged import StagedGiven, StagedPassage
 from .tree import Read, View
 
 HERE: Final = "the subscriber's loop"
@@ -82,7 +82,7 @@ def _inner(inner: Inner) -> InnerSnapshot:
     driver = inner.subscription
     buffered = len(inner.kept)
     delivered = inner.received
-    if isinstance(driver, IteratorSubscription):
+    if isinstance(driver, (IteratorSubscription, StagedGiven)):
         requested = add_demand(delivered, driver.demand)
         regions = (RegionSnapshot(HERE, driver.delivered),)
         return InnerSnapshot(regions, BoundarySnapshot(requested, delivered, buffered, inner.prefetch))

@@ -117,7 +117,7 @@ class StagedGiven(Given):
         return NOTHING
 
     def _chunk(self, until: float) -> list[Any]:
-        run, most = self._run, min(self._demand, LONGEST_LIST)
+        run, most = self._run, min(self.demand, LONGEST_LIST)
         if most < MANY or run.current is not None:
             made = new_list()
             items = _suspended(run, lambda: self._items, until)

@@ -377,3 +377,13 @@ async def test_the_functions_of_one_subscription_share_a_context_that_is_its_own
 
     assert 2 * [1, 2, 3, 4] == await Flow.range(2).concat_map(inner).to_list()
     assert 0 == CHANGED.get()
+
+
+async def test_a_snapshot_shows_how_far_inner_flows_with_stages_are() -> None:
+    flow = Flow.merge(*(Flow.range(9).map(str) for _ in range(2)), prefetch=4)
+
+    async with flow.open() as items:
+        assert "0" == await anext(items)
+        (region,) = items.snapshot().regions
+
+        assert [4, 4] == [inner.regions[0].delivered for inner in region.inner]
