@@ -229,12 +229,14 @@ class RegionHost:
 
     def _made_of(self, flow: FlowLike, most: int) -> list[Any] | Failed | None:
         nodes = flow.__nodes__
-        if nodes.steps:
-            self._spotted, self._spot = flow, Spot.of(nodes)
-            return self._spot.made(most, self.driver.context)
         source: Any = nodes.source.operator
         items: Iterator[Any] = source.iterate()
-        return list(items) if length_hint(items) <= most else None
+        if length_hint(items) > (1 if nodes.steps else most):
+            return None
+        if not nodes.steps:
+            return list(items)
+        self._spotted, self._spot = flow, Spot.of(nodes)
+        return self._spot.made(most, self.driver.context)
 
     def _is_here(self, flow: FlowLike) -> bool:
         """Return whether a flow that was given to the combinator, rather than made by its function, belongs to this loop."""
