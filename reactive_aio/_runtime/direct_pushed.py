@@ -195,7 +195,7 @@ class DirectPushed(Direct, Taker):
         except FAILURES as error:
             self._fail(as_of_a_generator(error), locate=True)
             return False
-        if run.made or run.may_stop:
+        if run.may_stop:
             run.ended(input_ended=False)
         return not run.pace.ended or self._input.used_up() or run.phase is not READING
 
