@@ -290,7 +290,7 @@ def test_a_group_of_two_with_an_end_of_its_own_costs_no_driver() -> None:
 
     calls(10)  # functions are generated, modules imported
 
-    assert calls(1_000) - calls(500) <= 240 * 500  # with a driver some 350
+    assert calls(1_000) - calls(500) <= 180 * 500  # with a driver some 350
 
 
 def test_building_a_small_flow_costs_20_calls() -> None:

@@ -51,7 +51,7 @@ class ChunkWork:
     def _gathering(self) -> Unit | None:
         """The function from list to list, if the stages keep and add nothing, so that nothing else is needed."""
         operators = self._operators
-        return gathering(operators, hurried=False) if all(map(_is_plain, operators)) else None
+        return gathering(tuple(map(type, operators)), hurried=False) if all(map(_is_plain, operators)) else None
 
     @cached_property
     def _gather(self) -> Call | None:

@@ -201,27 +201,23 @@ def _layout(kinds: tuple[type[Fusible], ...], first: int, paced: bool, counted: 
     return _Layout(tuple(units), tuple(offsets))
 
 
+@lru_cache(maxsize=512)
 def gathering(
-    transforms: Sequence[Fusible],
+    kinds: tuple[type[Fusible], ...],
     *,
     counted: bool = True,
     hurried: bool = True,
     watched: bool = False,
     awaited: bool = False,
 ) -> Unit | None:
-    """Fuse into one function that appends what it makes to a list; None where some stage may make many of one.
+    """Fuse transforms of these classes into one function that appends what it makes to a list.
+
+    Return None where some stage may make many elements of one.
 
     The function takes no more input than the list has room for, and so leaves nothing behind that would have to be
     suspended. A StopIteration of the user's comes out as it is. ``hurried`` says that an event loop waits for it,
     ``watched`` that the pace says who looks after the list. `call` binds it to the transforms.
     """
-    return _gathering_unit(tuple(map(type, transforms)), counted, hurried, watched, awaited)
-
-
-@lru_cache(maxsize=512)
-def _gathering_unit(
-    kinds: tuple[type[Fusible], ...], counted: bool, hurried: bool, watched: bool, awaited: bool
-) -> Unit | None:
     row: list[Template] = []
     for kind in kinds:
         template = kind.template
@@ -258,7 +254,9 @@ def _through(first: int, paced: bool, counted: bool, awaited: bool) -> Fused:
 
 def call(unit: Unit, transforms: Sequence[Fusible]) -> Call:
     """Return the function of a unit, and its parameters after the first ones."""
-    bound = [transforms[at] if name == "self" else getattr(transforms[at], name) for at, name in unit.bindings]
+    bound: list[Any] = []
+    for at, name in unit.bindings:  # a comprehension is one more call, for each flow
+        bound.append(transforms[at] if name == "self" else getattr(transforms[at], name))
     return (unit.function, tuple(bound))
 
 

@@ -183,7 +183,7 @@ class RegionRun(Passes):
         if self._gathers:
             self._gathers = False
             watched = self.pace.arm is not None
-            unit = gathering(self.transforms, counted=self._counted, watched=watched, awaited=self._awaited)
+            unit = gathering(self._shape.kinds, counted=self._counted, watched=watched, awaited=self._awaited)
             self._gathering, self._gather = unit, None if unit is None else call(unit, self.transforms)
         pace = self.pace
         pace.ended = False

@@ -19,6 +19,8 @@ class Shape:
     Most neither stop nor hold anything. The few that may are asked often.
     """
 
+    kinds: tuple[Kind, ...]
+    """The classes."""
     starting: tuple[int, ...]
     """The stages that may emit elements before any input."""
     stopping: tuple[int, ...]
@@ -43,6 +45,7 @@ def shape_of(kinds: tuple[Kind, ...]) -> Shape:
     last = kinds[-1].template if kinds else None
     mute, finishing = last is not None and last.mute, _defining(kinds, "finish")
     return Shape(
+        kinds=kinds,
         starting=_defining(kinds, "prelude"),
         stopping=_defining(kinds, "done"),
         holding=_defining(kinds, "pending"),

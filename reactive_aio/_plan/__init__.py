@@ -19,6 +19,8 @@ from .rewrites import reach_of_awaiting as reach_of_awaiting
 from .rewrites import reach_of_sequence as reach_of_sequence
 from .source import AtHand as AtHand
 from .source import Awaited as Awaited
+from .source import Buffered as Buffered
+from .source import BufferReader as BufferReader
 from .source import Elsewhere as Elsewhere
 from .source import Feed as Feed
 from .source import Gauge as Gauge

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from asyncio import AbstractEventLoop, Task
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from contextvars import Context
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
@@ -332,12 +333,52 @@ class Pushed(Source[T_co]):
     """Whether a source with a prefetch gets a request for each element that is consumed; else for three quarters at a time."""
     is_transparent: bool = False
     """Whether it reads one flow, and passes on whatever comes, so that the end of the flow is the end of the region."""
-    is_bare: bool = False
-    """Whether it uses only the outlet, the loop, the context and `post` of an inlet, and all of these on the event loop.
-
-    It has no task, and no cleanup to wait for. An awaited end of such a source needs no driver.
-    """
 
     @abstractmethod
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Start delivering to ``inlet`` on its event loop. ``request`` and ``cancel`` are called there too."""
+
+
+class BufferReader(Protocol):
+    """The one reader of a source that keeps its elements."""
+
+    def on_ready(self) -> None:
+        """Take elements, or the end: some may have come since the source was last asked."""
+        ...
+
+
+class Buffered(Pushed[T_co]):
+    """A source that keeps its elements until its one reader takes them, such as a window or a group.
+
+    It has no task, and no cleanup to wait for. So an awaited end of it needs no inlet and no driver: it is the reader itself.
+    All calls are made on the event loop.
+    """
+
+    __slots__ = ()
+
+    demand: int
+    """The elements that its reader has requested and not got."""
+    kept: list[Any] | deque[Any] | tuple[()]
+    """The elements that are there."""
+    ended: bool
+    """Whether no elements follow the kept ones."""
+
+    @abstractmethod
+    def read_by(self, reader: BufferReader) -> None:
+        """Begin to read, for the first time and the last."""
+
+    @abstractmethod
+    def request(self, n: int) -> bool:
+        """Add to the demand. Return whether there is something to take, elements or the end."""
+
+    @abstractmethod
+    def take(self) -> list[T_co] | None:
+        """Return kept elements, as far as there is demand. Return None if there are none."""
+
+    @abstractmethod
+    def finish(self) -> BaseException | None:
+        """Take the end, when it has come and nothing is kept. Return the failure if it is one."""
+
+    @abstractmethod
+    def leave(self, dropped: Callable[[BaseException], None]) -> None:
+        """Read no more. Kept elements, and later ones, go to the hook. A failure that nobody else gets goes to ``dropped``."""

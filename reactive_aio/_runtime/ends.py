@@ -14,7 +14,7 @@ from attrs import define
 from .._core.guard import FAILURES, Failed
 from .._core.missing import MISSING
 from .._fusion import Placed, calling_line
-from .._plan import Awaited, FlowLike, Plan, PublishOn, Pulled, Pushed, SubscribeOn
+from .._plan import Awaited, Buffered, FlowLike, Plan, PublishOn, Pulled, SubscribeOn
 from .._plan.capabilities import LOOP
 from .._plan.nodes import reads_nothing
 from .._plan.source import Source
@@ -25,12 +25,12 @@ from ..spec import Subscriber, Subscription
 from .assemble import assemble
 from .direct import run_directly
 from .direct_awaited import run_awaited
-from .direct_pushed import run_pushed
+from .direct_buffered import run_buffered
 from .edges import SubscriberEdge, check_subscriber
 from .host import FlowHost
 from .iterating import Held, Kept, discard_kept, raise_held
 from .lifetime import Lifetime
-from .places import PREFETCH, is_home
+from .places import PREFETCH
 
 if TYPE_CHECKING:
     from .._flow.flow import Flow
@@ -119,15 +119,15 @@ def value_of(
     """Run a flow followed by a stage that emits at most one element, as `only_of` does."""
     nodes, end = flow.__nodes__, Placed(stage, calling_line(3))
     source, steps = nodes.source.operator, nodes.steps
-    if nodes.scheduler is not None and not is_home(nodes):
+    if nodes.scheduler is not None and not nodes.scheduler.is_here():
         nodes = nodes.then(Placed(PublishOn(Current(), PREFETCH), end.origin))
     elif source.capabilities is LOOP:
         kinds = tuple([type(step.operator) for step in steps])
         if SubscribeOn in kinds:
             steps = tuple([step for step in steps if type(step.operator) is not SubscribeOn])  # they say: here
         way = _way(type(source), kinds)
-        if way is run_pushed:
-            return run_pushed(nodes.source, (*steps, end), default, kept=kept)
+        if way is run_buffered:
+            return run_buffered(nodes.source, (*steps, end), default, kept=kept)
         if way is run_directly and nodes.scheduler is None:
             return run_directly(nodes.source, (*steps, end), default, kept=kept)
         if way is run_awaited and nodes.scheduler is None:
@@ -144,8 +144,8 @@ def _way(source: type[Source[Any]], steps: tuple[type[object], ...]) -> object:
         return None
     if issubclass(source, Awaited):
         return run_awaited
-    if issubclass(source, Pushed) and source.is_bare:
-        return run_pushed
+    if issubclass(source, Buffered):
+        return run_buffered
     # One that needs no demand, such as a failure, begins when it is subscribed to.
     return run_directly if issubclass(source, Pulled) and source.plain is Pulled.plain else None
 

@@ -140,7 +140,7 @@ class PushedInput:
 
     __slots__ = (
         "_chunks", "_items", "_limit", "_waiting",
-        "closed", "discard", "ended", "error", "outstanding", "prefetch", "received", "requested", "run", "terminated", "upstream",
+        "closed", "discard", "ended", "error", "outstanding", "prefetch", "received", "run", "terminated", "upstream",
     )  # fmt: skip
 
     def __init__(self, prefetch: int | None, run: RegionRun, *, told: bool = False) -> None:
@@ -152,7 +152,6 @@ class PushedInput:
         self._items: Iterator[Any] | None = None
         self._waiting = 0  # elements in the chunks that follow the current one
         self.outstanding = 0
-        self.requested = 0
         self.received = 0
         self.terminated = False
         self.ended = False
@@ -237,6 +236,11 @@ class PushedInput:
         return self.terminated and not self.buffered
 
     @property
+    def requested(self) -> int:
+        """The elements that have been requested so far."""
+        return add_demand(self.received, self.outstanding)
+
+    @property
     def buffered(self) -> int:
         """The elements that have arrived and have not been consumed."""
         items = self._items
@@ -256,10 +260,11 @@ class PushedInput:
             items = self._items
             return self._waiting > 0 or (items is not None and length_hint(items) > 0)
         if self.prefetch is None:
-            need = self.run.demand(demand) if demand else 0
-            missing = need if need == UNBOUNDED else need - self.outstanding - self.buffered
-            if missing > 0:
-                self._request(missing)
+            if demand:
+                need = self.run.demand(demand)
+                missing = need if need == UNBOUNDED else need - self.outstanding - self.buffered
+                if missing > 0:
+                    self._request(missing)
         else:
             items = self._items
             consumed = self.prefetch - self.outstanding - self._waiting
@@ -267,14 +272,12 @@ class PushedInput:
                 consumed -= length_hint(items)
             if consumed >= self._limit:
                 self.outstanding += consumed
-                self.requested += consumed
                 if self.upstream is not None:
                     self.upstream.request(consumed)
         return True
 
     def _request(self, n: int) -> None:
         self.outstanding = add_demand(self.outstanding, n)
-        self.requested = add_demand(self.requested, n)
         if self.upstream is not None:
             self.upstream.request(n)
 

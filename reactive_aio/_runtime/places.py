@@ -31,11 +31,6 @@ def at_home(flow: FlowLike, home: Scheduler = HERE, prefetch: int | None = PREFE
     return nodes.then(Placed(PublishOn(here(), prefetch), nodes.source.origin))
 
 
-def is_home(flow: FlowLike) -> bool:
-    """Return whether the last region of a flow of the subscriber's runs on the running loop."""
-    return (flow.__nodes__.scheduler or HERE).is_here()
-
-
 def here() -> Scheduler:
     """Return the running loop as a place that a caller on another loop can use. Without a loop, return `HERE`."""
     try:

@@ -16,7 +16,7 @@ from reactive_aio._runtime.assemble import assemble
 from reactive_aio._runtime.driver import RegionDriver
 from reactive_aio._runtime.host import FlowHost
 from reactive_aio._runtime.lifetime import Lifetime
-from reactive_aio._runtime.places import at_home, is_home
+from reactive_aio._runtime.places import at_home
 from reactive_aio._runtime.turns import Company
 from reactive_aio.schedulers.base import Released
 from reactive_aio.schedulers.current import Staying
@@ -165,5 +165,5 @@ def test_a_flow_that_ends_elsewhere_comes_home_over_one_more_boundary(flow: Flow
     home = at_home(flow)
 
     assert len(Plan.of(home).regions) == regions
-    assert is_home(home)
-    assert (home is flow) == is_home(flow)
+    assert (home.__nodes__.scheduler or HERE).is_here()
+    assert (home is flow) == (flow.__nodes__.scheduler or HERE).is_here()

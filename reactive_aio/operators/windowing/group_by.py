@@ -98,11 +98,16 @@ class Grouping(Parting):
     _home: Home = field(init=False)
     """Where the groups are read: they all end together."""
     _steps: tuple[Step] = field(init=False)
+    _make: Callable[..., Any] = field(init=False)
+    """Makes the flow of a group."""
     _timer: Timer = field(init=False)
     """Runs while nothing moves, and nothing can move unless an unread group is read."""
 
     def __attrs_post_init__(self) -> None:
+        from ..._flow.grouped import GroupedFlow  # which is made of operators
+
         super().__attrs_post_init__()
+        self._make = GroupedFlow
         self._timer = Timer(self.inlet, self._stalled)
         self._home = Home(self.inlet.loop, self.ending)
         self._steps = self._home.steps(self.by.origin)
@@ -155,7 +160,8 @@ class Grouping(Parting):
             return True
         if self._unasked and self.demand:
             self._offer()
-            return True
+            if self._arrived:
+                return True
         if self.upstream.ended:
             self._end()
         else:
@@ -179,7 +185,7 @@ class Grouping(Parting):
                 discard(chunk)
                 continue
             self._kept += len(chunk)
-            if group.reading is not None:
+            if group.reader is not None:
                 self._fed[group] = None
             group.add(chunk)
         try:
@@ -227,24 +233,20 @@ class Grouping(Parting):
         return group
 
     def _offer(self) -> None:
-        from ..._flow.grouped import GroupedFlow
-
-        groups = [self._unasked.popleft() for _ in range(min(self.demand, len(self._unasked)))]
+        unasked, make = self._unasked, self._make
         nodes, steps, origin = self._home.nodes, self._steps, self.by.origin
-        made: list[GroupedFlow[Any, Any]] = [GroupedFlow(nodes(each, steps, origin), key=each.key) for each in groups]
+        made: list[Any] = []
+        for _ in range(min(self.demand, len(unasked))):
+            group = unasked.popleft()
+            made.append(make(nodes(group, steps, origin), key=group.key))
         self.emit(made)
-
-    @property
-    def _consumed(self) -> int:
-        """The elements that have been consumed and not been requested again."""
-        return self.by.ahead - self._outstanding - self._kept
 
     def _replenish(self) -> None:
         """Ask for more when three quarters have been consumed or nothing is on its way.
 
         See whether anything can move.
         """
-        consumed = self._consumed
+        consumed = self.by.ahead - self._outstanding - self._kept
         if consumed and (not self._outstanding or consumed >= self._refill):
             self._outstanding += consumed
             self.upstream.request(consumed)
@@ -273,7 +275,7 @@ class Grouping(Parting):
     def on_taken(self, substream: Substream, n: int) -> None:
         """Ask for more in the place of what was taken."""
         self._kept -= n
-        if not self._outstanding or self._consumed >= self._refill:
+        if not self._outstanding or self.by.ahead - self._outstanding - self._kept >= self._refill:
             self.go()
 
     def on_starving(self, substream: Substream) -> None:
@@ -337,7 +339,7 @@ class Grouping(Parting):
 
     def _stalled(self) -> None:
         groups = list(self._groups.values())
-        unread = [each.title for each in groups if each.reading is None]
+        unread = [each.title for each in groups if each.reader is None]
         named = ", ".join(unread[:3]) + (", ..." if len(unread) > 3 else "")
         waiting = len(groups) - len(unread)
         self._fail(

@@ -80,7 +80,7 @@ class Parting(Gathering):
 
     def unread(self) -> list[Substream]:
         """Return the substreams that nobody reads."""
-        return [each for each in self.audience.members if isinstance(each, Substream) and each.reading is None]
+        return [each for each in self.audience.members if isinstance(each, Substream) and each.reader is None]
 
     def release(self, substream: Substream) -> None:
         """Pass a substream no more elements."""

@@ -15,34 +15,33 @@ from attrs import define, field, frozen
 from ..._arbiter import Drain
 from ..._fusion import Placed
 from ..._fusion.origin import Origin
-from ..._plan import LOOP, Inlet, Nodes, Pushed, Step, SubscribeOn
+from ..._plan import LOOP, Buffered, BufferReader, Inlet, Nodes, Step, SubscribeOn
 from ...errors import SourceConsumedError
 from ...hooks import discard
 from ...schedulers.base import Attachment
 from ...schedulers.current import Staying
 from ...schedulers.loop import LoopScheduler
-from ...spec import Subscription, add_demand, subtract_demand
+from ...spec import UNBOUNDED, Subscription, add_demand
 
 if TYPE_CHECKING:
     from .parting import Ended, Parting
 
 
 @define(eq=False)
-class Substream(Pushed[Any]):
+class Substream(Buffered[Any]):
     """A listener of a flow, and the source of a flow that is read once. It keeps as many elements as its owner permits, until there is demand.
 
     All state is confined to the loop of the operator until it has ended, and then to that of its reader. Elements that
     are kept when nobody can come to read them any more go to ``hooks.discard``.
     """
 
-    is_bare = True
-
     context: Context
     """Of the subscriber of the operator."""
     owner: Parting | None
     """The parting that still passes elements to it."""
-    kept: deque[Any] | tuple[()] = field(init=False, default=())  # bounded by the owner
-    """Made when it is needed: an empty deque takes 760 bytes, and there may be many substreams."""
+    kept: list[Any] | deque[Any] | tuple[()] = field(init=False, default=())  # bounded by the owner
+    """The first list as it came, with what has come since. It is a deque once a part of it has been taken."""
+    demand: int = field(init=False, default=0)
     ended: bool = field(init=False, default=False)
     error: BaseException | None = field(init=False, default=None)
     ending: Ended | None = field(init=False, default=None)
@@ -51,8 +50,8 @@ class Substream(Pushed[Any]):
     """The first one of the failure. Each reader that raises the failure adds to it."""
     opened: bool = field(init=False, default=False)
     """Whether it has been subscribed to."""
-    reading: Reading | None = field(init=False, default=None)
-    """Its subscription, while there is one."""
+    reader: BufferReader | None = field(init=False, default=None)
+    """Its reader, while there is one."""
 
     @property
     @abstractmethod
@@ -62,53 +61,34 @@ class Substream(Pushed[Any]):
     @property
     def starves(self) -> bool:
         """Whether it has a reader that waits for elements."""
-        return self.reading is not None and self.reading.demand > 0 and not self.kept
+        return self.reader is not None and self.demand > 0 and not self.kept
 
     def __str__(self) -> str:
         return self.title
 
-    def open(self, inlet: Inlet[Any]) -> Subscription:
-        """Begin to read, for the first time and the last."""
-        if self.opened:
-            raise SourceConsumedError(
-                f"the {self.title} was subscribed to a second time, but it serves only one reader"
-            )
-        self.opened = True
-        reading = self.reading = Reading(inlet, self)
-        if self.owner is not None:
-            self.owner.on_opened(self)
-        return reading
+    # -- for its owner
 
     def add(self, items: list[Any]) -> None:
         """Take elements, in a list of its own. If its reader has left, they go to the hook."""
-        if self.reading is not None:
-            self.reading.add(items)
-        elif self.opened:
+        if self.reader is None and self.opened:
             discard(items)
-        else:
-            self.keep(items)
-
-    def keep(self, items: list[Any]) -> None:
-        """Keep elements until there is demand."""
+            return
         if self.kept:
             self.kept.extend(items)
         else:
-            self.kept = deque(items)
+            self.kept = items
+        if self.reader is not None:
+            self.reader.on_ready()
 
     def end(self, error: BaseException | None) -> None:
         """End it, after the kept elements."""
-        reading, owner = self.reading, self.owner
+        reader, owner = self.reader, self.owner
         self.error, self.owner = error, None
         self.ending = None if error is None or owner is None else owner.ending
         self._traceback = None if error is None else error.__traceback__
         self.ended = True  # at last: from here on another thread may begin to read it
-        if reading is not None:
-            reading.end()
-
-    def take_error(self) -> BaseException | None:
-        """Return the failure as it came, and let go of it. Its traceback may lead back to here."""
-        error, self.error, traceback, self._traceback = self.error, None, self._traceback, None
-        return None if error is None else BaseException.with_traceback(error, traceback)
+        if reader is not None:
+            reader.on_ready()
 
     def drop(self) -> None:
         """Drop the kept elements."""
@@ -119,92 +99,117 @@ class Substream(Pushed[Any]):
         if self.kept:
             self.context.copy().run(self.drop)
 
+    # -- for its reader
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        """Have a region read it."""
+        reading = Reading(inlet, self)
+        self.read_by(reading)
+        return reading
+
+    def read_by(self, reader: BufferReader) -> None:
+        """Begin to read, for the first time and the last."""
+        if self.opened:
+            raise SourceConsumedError(
+                f"the {self.title} was subscribed to a second time, but it serves only one reader"
+            )
+        self.opened, self.reader = True, reader
+        if self.owner is not None:
+            self.owner.on_opened(self)
+
+    def request(self, n: int) -> bool:
+        """Add to the demand. Return whether there is something to take, elements or the end."""
+        self.demand = add_demand(self.demand, n)
+        if self.kept or self.ended:
+            return True
+        if self.owner is not None:
+            self.owner.on_starving(self)
+        return False
+
+    def take(self) -> list[Any] | None:
+        """Return kept elements, as far as there is demand. Return None if there are none."""
+        kept, demand = self.kept, self.demand
+        count = min(len(kept), demand)
+        if not count:
+            return None
+        if count < len(kept):
+            self.kept = rest = kept if isinstance(kept, deque) else deque(kept)
+            items = [rest.popleft() for _ in range(count)]
+        else:
+            self.kept, items = (), kept if isinstance(kept, list) else list(kept)
+        if demand != UNBOUNDED:
+            self.demand = demand - count
+        if self.owner is not None:
+            self.owner.on_taken(self, count)
+        return items
+
+    def finish(self) -> BaseException | None:
+        """Take the end, when it has come and nothing is kept. Return the failure if it is one."""
+        self.reader = None
+        if self.error is None:
+            return None
+        if self.ending is not None:
+            self.ending.got()
+        return self._take_error()
+
+    def leave(self, dropped: Callable[[BaseException], None]) -> None:
+        """Read no more. Kept elements, and later ones, go to the hook. A failure that nobody else gets goes to ``dropped``."""
+        if self.reader is None:
+            return
+        self.reader = None
+        error, owner, kept = self._take_error(), self.owner, len(self.kept)
+        self.owner = None
+        self.drop()
+        if owner is not None:
+            owner.on_left(self, kept)
+        if error is not None and self.ending is not None and self.ending.unheard():
+            dropped(error)
+
+    def _take_error(self) -> BaseException | None:
+        """Return the failure as it came, and let go of it. Its traceback may lead back to here."""
+        error, self.error, traceback, self._traceback = self.error, None, self._traceback, None
+        return None if error is None else BaseException.with_traceback(error, traceback)
+
 
 @define(eq=False)
 class Reading(Drain):
     """Passes the elements of a substream to the region that reads it. It is the Subscription of that region."""
 
     substream: Substream
-    demand: int = field(init=False, default=0)
     over: bool = field(init=False, default=False)
 
     def request(self, n: int) -> None:
         """Note the demand, and serve it in an event."""
-        substream = self.substream
-        self.demand = add_demand(self.demand, n)
-        if substream.kept or substream.ended:
+        if self.substream.request(n):
             self.later()
-        elif substream.owner is not None:
-            substream.owner.on_starving(substream)
 
-    def add(self, items: list[Any]) -> None:
-        """Pass elements on if all are wanted and none wait before them. Else keep them."""
-        if self.substream.kept or self.demand < len(items) or not self.idle:
-            self.substream.keep(items)
-            self.go()
-            return
-        self.work(lambda: self._give(items))
-
-    def end(self) -> None:
-        """End now if nothing is kept, else after the kept elements."""
-        if self.substream.kept or not self.idle:
-            self.go()
-        else:
-            self.work(self._finish)
+    def on_ready(self) -> None:
+        """Pass on what there is."""
+        self.go()
 
     def cancel(self) -> None:
         """Leave. Kept and later elements go to the hook."""
-        if not self.over:
-            error = self._close()
-            substream, kept = self.substream, len(self.substream.kept)
-            owner, substream.owner = substream.owner, None
-            substream.drop()
-            if owner is not None:
-                owner.on_left(substream, kept)
-            if error is not None and substream.ending is not None and substream.ending.unheard():
-                self.inlet.dropped(error)
+        self.over = True
+        self.substream.leave(self.inlet.dropped)
 
     def step(self) -> bool:
         """Pass on the kept elements, as far as there is demand, and then the end."""
         substream = self.substream
         if self.over:
             return False
-        if not substream.kept:
-            if substream.ended:
-                self._finish()
-            return False
-        if not self.demand:
-            return False
-        self._give(self._take())
-        return True
-
-    def _take(self) -> list[Any]:
-        kept = self.substream.kept
-        if kept and len(kept) > self.demand:
-            return [kept.popleft() for _ in range(self.demand)]
-        self.substream.kept = ()
-        return list(kept)
-
-    def _give(self, items: list[Any]) -> None:
-        count, substream = len(items), self.substream
-        self.demand = subtract_demand(self.demand, count)
-        if substream.owner is not None:
-            substream.owner.on_taken(substream, count)
-        self.inlet.on_chunk(items)
-
-    def _finish(self) -> None:
-        error = self._close()
-        if error is None:
-            self.inlet.on_complete()
-            return
-        if self.substream.ending is not None:
-            self.substream.ending.got()
-        self.inlet.on_error(error)
-
-    def _close(self) -> BaseException | None:
-        """End, and return the failure."""
-        self.over, self.substream.reading = True, None
-        return self.substream.take_error()
+        if substream.kept:
+            items = substream.take()
+            if items is not None:
+                self.inlet.on_chunk(items)
+            return items is not None
+        if substream.ended:
+            self.over = True
+            error = substream.finish()
+            if error is None:
+                self.inlet.on_complete()
+            else:
+                self.inlet.on_error(error)
+        return False
 
 
 class Ending(Protocol):

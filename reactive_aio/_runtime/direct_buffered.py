@@ -1,14 +1,16 @@
 """Direct runs of a part of a flow: the task that awaits an end of a window or a group needs no driver.
 
-A flow of many small groups has an end for each of them. The one region of such an end runs in turns of the event loop, on the lists that it
-gets. Order, demand and failures are those of a driver.
+A flow of many small groups has an end for each of them. The one region of such an end takes the lists that its source keeps,
+in turns of the event loop. Order, demand and failures are those of a driver.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from contextvars import Context, copy_context
+from operator import length_hint
 from typing import Any
 
 from .._core import budgets
@@ -17,15 +19,15 @@ from .._core.guard import FAILURES, Failed, as_failure, as_of_a_generator
 from .._core.missing import MISSING
 from .._core.notes import add_note
 from .._fusion import READING, Call, Placed, RegionRun
-from .._plan import Pushed
-from ..hooks import drop_error
+from .._plan import Buffered
+from ..hooks import discard, drop_error
+from ..spec import UNBOUNDED
 from .direct import Direct
-from .inputs import PushedInput
 from .iterating import Kept, discard_kept, raise_held
 
 
-async def run_pushed(feed: Placed[Any], stages: Sequence[Placed[Any]], default: Any, *, kept: Kept | None) -> Any:
-    """Run stages over a source that `is_bare`, and return their element, or ``default``.
+async def run_buffered(feed: Placed[Any], stages: Sequence[Placed[Any]], default: Any, *, kept: Kept | None) -> Any:
+    """Run stages over a source that is `Buffered`, and return their element, or ``default``.
 
     If nobody gets it, the elements that it has ``kept`` go to the hook.
     """
@@ -45,29 +47,27 @@ async def run_pushed(feed: Placed[Any], stages: Sequence[Placed[Any]], default: 
     return default if run.value is MISSING else run.value
 
 
-def _begun(feed: Placed[Any], stages: Sequence[Placed[Any]]) -> DirectPushed | Failed:
+def _begun(feed: Placed[Any], stages: Sequence[Placed[Any]]) -> DirectBuffered | Failed:
     """Begin with the stages, which may fail in that."""
     try:
-        return DirectPushed(RegionRun(stages, feed, counted=True), feed.operator, asyncio.get_running_loop())
+        return DirectBuffered(RegionRun(stages, feed, counted=True), feed.operator, asyncio.get_running_loop())
     except FAILURES as error:
         add_note(error, f"in {feed}")
         return Failed(as_failure(error))
 
 
-class DirectPushed(Direct, Taker):
-    """One run of one region over lists (an Outlet). Its source sees as much of an inlet as a source that `is_bare` needs."""
+class DirectBuffered(Direct, Taker):
+    """One run of one region over the lists of a source that is `Buffered`. It is the reader of the source."""
 
-    __slots__ = ("_at_work", "_budget", "_due", "_events", "_input", "_source", "closed", "context", "done", "loop")
+    __slots__ = ("_at_work", "_budget", "_due", "_items", "_source", "closed", "context", "done")
 
-    def __init__(self, run: RegionRun, source: Pushed[Any], loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, run: RegionRun, source: Buffered[Any], loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(run)
-        self.loop = loop
         self.context: Context = copy_context()
         self._budget = Budget.of(loop)
         self._source = source
-        self._input = PushedInput(source.prefetch, run, told=source.is_told)
-        self._events: tuple[tuple[Callable[[Any], None], Any], ...] = ()
-        """The calls that the source has posted: one or two."""
+        self._items: Iterator[Any] | None = None
+        """The latest list, while there is more of it."""
         self._due = False
         """Whether a turn is to come."""
         self._at_work = False
@@ -78,15 +78,14 @@ class DirectPushed(Direct, Taker):
         """Wakes the task that awaits the end, when all is over."""
 
     def open(self) -> None:
-        """Open the source, unless a stage says already that it needs none."""
+        """Begin to read, unless a stage says already that it needs no elements."""
         run = self._run
         try:
-            if not run.done:
-                inlet: Any = self
-                self._input.upstream = self._source.open(inlet)
-                self._input.start()
-            if run.phase is READING and not run.done:
-                self._input.more(1)
+            needs = not (run.may_stop and run.done)
+            if needs:
+                self._source.read_by(self)
+            if needs and run.phase is READING:
+                self._request()
             else:
                 self._wake()
         except FAILURES as error:
@@ -102,32 +101,16 @@ class DirectPushed(Direct, Taker):
             drop_error(failure)
         discard_kept(self.value, kept)
 
-    # -- the inlet, on the event loop
-
-    def on_chunk(self, items: list[Any]) -> None:
-        """Take elements and work on them."""
-        self._input.add(items)
-        self._go()
-
-    def on_error(self, error: BaseException) -> None:
-        """Take the failure. It stays behind the elements."""
-        if self.closed:
-            drop_error(error)
-            return
-        self._input.end(error)
-        self._go()
-
-    def on_complete(self) -> None:
-        """Take the end. It stays behind the elements."""
-        self._input.end(None)
-        self._go()
-
-    def post(self, handle: Callable[[Any], None], value: Any) -> None:
-        """Call the source in a turn."""
-        self._events += ((handle, value),)
-        self._wake()
-
     # -- turns
+
+    def on_ready(self) -> None:
+        """Take what has come, in the turn of the source."""
+        if self._at_work or self._due or self.closed:
+            return
+        if sys.exception() is None:
+            self.context.run(self._work, self._budget.moment())
+        else:  # Python would make it the context of whatever fails here
+            self._wake()
 
     def _wake(self) -> None:
         if not self._due and not self.closed:
@@ -142,46 +125,51 @@ class DirectPushed(Direct, Taker):
     def strand(self, closed: RuntimeError) -> None:
         """Nothing: the loop has no step for the task any more."""
 
-    def _go(self) -> None:
-        """Work in the turn of the source."""
-        if not (self._at_work or self._due or self.closed):
-            self.context.run(self._work, self._budget.moment())
-
     def _work(self, until: float) -> None:
-        """Work on the lists that have arrived, and request the missing elements."""
+        """Work on what has come, and request the missing elements."""
         self._at_work = True
         try:
-            while self._events:
-                handle, value = self._events[0]
-                self._events = self._events[1:]
-                handle(value)
             while not self.closed and self._step(until):
                 if budgets.clock() >= until:
                     self._wake()
                     return
-            if not self.closed:
-                self._input.more(1)
+            if not self.closed and self._source.demand != UNBOUNDED:
+                self._request()
         except FAILURES as error:
             if not self.closed:
                 self._fail(as_failure(error))
         finally:
             self._at_work = False
 
+    def _request(self) -> None:
+        """Request what the stages need for the result, and come again for what is there already."""
+        source = self._source
+        need = self._run.demand(1)
+        missing = need if need == UNBOUNDED else need - source.demand - length_hint(self._items or ())
+        if missing > 0 and source.request(missing):
+            self._wake()
+
     def _read_on(self, until: float) -> bool:
-        """Begin a pass over the next list; False if there is none, and after a failure."""
-        run, fed = self._run, self._input
-        items = fed.stretch()
-        if items is not None:
-            if run.mute and (gather := run.gather(until)) is not None:
-                return self._gather(gather, items)
-            return self._take(run.begin(items, until))
-        if not fed.ended:
-            return False
-        error, fed.error = fed.error, None
+        """Begin a pass over the next list. Return False if there is none, and after a failure."""
+        run, source, items = self._run, self._source, self._items
+        if items is None:
+            taken = source.take() if source.kept else None
+            if taken is None:
+                return source.ended and not source.kept and self._end()
+            run.total += len(taken)
+            items = self._items = iter(taken)
+        if run.mute and (gather := run.gather(until)) is not None:
+            return self._gather(gather, items)
+        return self._take(run.begin(items, until))
+
+    def _end(self) -> bool:
+        """Take the end of the source. Return True if the stages have more to emit."""
+        run = self._run
+        self._read, self._holds = True, False
+        error = self._source.finish()
         if error is not None:
             self._fail(error)
             return False
-        self._read = True
         if not (run.mute and run.ends):
             return True
         self._finish()
@@ -197,15 +185,19 @@ class DirectPushed(Direct, Taker):
             return False
         if run.may_stop:
             run.ended(input_ended=False)
-        return not run.pace.ended or self._input.used_up() or run.phase is not READING
+        if not run.pace.ended:
+            return True
+        self._items = None
+        return bool(self._source.kept) or self._source.ended or run.phase is not READING
 
     def _used_up(self) -> None:
-        self._input.used_up()
+        self._items = None
 
     # -- the end
 
     def _signal(self, failures: list[BaseException]) -> None:
-        super()._signal(failures)
+        if failures:
+            super()._signal(failures)
         if self.error is not None:
             # Readers of other groups may raise the same failure first, and each raise adds to its traceback.
             self.hold(self.error)
@@ -218,4 +210,10 @@ class DirectPushed(Direct, Taker):
         return super().close()
 
     def _close_source(self) -> None:
-        self._input.close()
+        """Leave the source, and discard the rest of the latest list."""
+        items, self._items = self._items, None
+        try:
+            self._source.leave(drop_error)
+        finally:
+            if items is not None:
+                discard(items)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from contextvars import ContextVar
@@ -15,9 +16,9 @@ from attrs import define, field
 from reactive_aio import Flow, SourceConsumedError, hooks
 from reactive_aio._core import budgets
 from reactive_aio._core.notes import notes_of
-from reactive_aio._plan import Inlet
+from reactive_aio._plan import Buffered, BufferReader, Inlet
 from reactive_aio._runtime import ends
-from reactive_aio.extend import Pushed, flow_of
+from reactive_aio.extend import flow_of
 from reactive_aio.operators.windowing.parting import TURNS
 from reactive_aio.spec import UNBOUNDED, Subscription
 from tests.runtime.test_direct import ENDS, Ticking, always_driven, driven
@@ -119,77 +120,62 @@ async def test_an_end_of_a_window_or_a_group_makes_no_driver(driven: list[object
     assert [] == driven
 
 
-@define
-class Echo(Pushed[int]):
-    """Emits the numbers up to seven, in one list for each request."""
+@define(eq=False)
+class Upwards(Buffered[int]):
+    """Keeps the numbers up to seven, as far as they have been requested."""
 
     asked: list[int] = field(factory=list[int])
-    prefetch: int | None = None
-    is_bare = True
-
-    def open(self, inlet: Inlet[int]) -> Subscription:
-        """Begin."""
-        return Echoing(self.asked, inlet)
-
-
-@define(eq=False)
-class Echoing(Subscription):
-    """Emits them when its inlet calls it."""
-
-    asked: list[int]
-    inlet: Inlet[int]
+    demand: int = 0
+    kept: list[Any] | deque[Any] | tuple[()] = ()
+    ended: bool = False
     given: int = 0
 
-    def request(self, n: int) -> None:
-        """Have it called."""
-        self.asked.append(n)
-        self.inlet.post(self.give, n)
+    def open(self, inlet: Inlet[int]) -> Subscription:
+        """Refuse a region."""
+        raise NotImplementedError
 
-    def cancel(self) -> None:
+    def read_by(self, reader: BufferReader) -> None:
+        """Begin."""
+        number.set(9)
+
+    def request(self, n: int) -> bool:
+        """Note it, and keep as many numbers more."""
+        self.asked.append(n)
+        self.demand = n
+        self.kept = list(range(self.given, min(self.given + n, 7)))
+        self.given += len(self.kept)
+        self.ended = self.given == 7
+        return True
+
+    def take(self) -> list[int] | None:
+        """Return them."""
+        kept, self.kept = list(self.kept), ()
+        self.demand -= len(kept)
+        return kept or None
+
+    def finish(self) -> None:
+        """End well."""
+
+    def leave(self, dropped: Callable[[BaseException], None]) -> None:
         """Note it."""
         self.asked.append(0)
 
-    def give(self, n: int) -> None:
-        """Emit one list, and the end after the last one."""
-        items = list(range(self.given, min(self.given + n, 7)))
-        self.given += len(items)
-        if items:
-            self.inlet.on_chunk(items)
-        if self.given == 7:
-            self.inlet.on_complete()
 
-
-async def test_a_bare_source_of_ones_own_has_such_ends(driven: list[object]) -> None:
-    everything, some, ahead = Echo(), Echo(), Echo(prefetch=4)
+async def test_no_more_is_requested_than_the_stages_need() -> None:
+    everything, some, none = Upwards(), Upwards(), Upwards()
 
     assert 7 == await flow_of(everything).count()
     assert [UNBOUNDED] == everything.asked
     assert 4 == await flow_of(some).filter(lambda n: n > 3).first()
     assert [1, 1, 1, 1, 1, 0] == some.asked
-    assert 7 == await flow_of(ahead).count()
-    assert [4, 4] == ahead.asked
-    assert [] == driven
+    assert [] == await flow_of(none).take(0).to_list()
+    assert [0] == none.asked
 
 
-async def test_a_bare_source_has_a_context_of_its_own_and_a_late_failure_goes_to_the_hook() -> None:
-    dropped: list[str] = []
+async def test_a_source_runs_in_a_context_of_the_run() -> None:
+    await flow_of(Upwards()).count()
 
-    class Silent(Echoing):
-        def request(self, n: int) -> None:
-            """Nothing."""
-
-    class Late(Echo):
-        def open(self, inlet: Inlet[int]) -> Subscription:
-            """Set a variable, complete, and then fail."""
-            number.set(9)
-            inlet.loop.call_soon(inlet.on_complete)
-            inlet.loop.call_soon(inlet.on_error, ValueError("late"))
-            return Silent([], inlet)
-
-    with hooks.using(on_error_dropped=lambda error: dropped.append(str(error))):
-        assert 0 == await flow_of(Late()).count()
-        await asyncio.sleep(0)
-    assert (["late"], 0) == (dropped, number.get())
+    assert 0 == number.get()
 
 
 async def test_a_second_end_is_refused() -> None:
