@@ -293,6 +293,18 @@ def test_a_group_of_two_with_an_end_of_its_own_costs_no_driver() -> None:
     assert calls(1_000) - calls(500) <= 180 * 500  # with a driver some 350
 
 
+def test_an_end_of_a_window_that_is_complete_takes_no_turn_of_the_loop() -> None:
+    async def each_counted(n: int) -> None:
+        async for window in Flow.range(2 * n).window(2):
+            assert await window.count() == 2
+
+    def scheduled(n: int) -> int:
+        with asyncio.Runner(loop_factory=CountingLoop) as runner:
+            return callbacks(lambda: runner.run(each_counted(n)))
+
+    assert scheduled(2_000) - scheduled(1_000) <= 10
+
+
 def test_building_a_small_flow_costs_20_calls() -> None:
     built = python_calls(lambda: [Flow.of(n).map(increment) for n in range(1_000)])
 

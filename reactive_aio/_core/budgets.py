@@ -277,6 +277,10 @@ class Budget:
         self._end -= self.part
         return self.part
 
+    def leave_rest(self) -> None:
+        """Leave the rest of the callback that is running to the tasks that it wakes. The event loop comes to them behind it."""
+        self.lent = max(self.lent, self._end)
+
     def deadline(self) -> float:
         """Return when work is to end that begins now, outside of the turns."""
         return clock() + self.part

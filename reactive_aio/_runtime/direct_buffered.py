@@ -31,12 +31,19 @@ async def run_buffered(feed: Placed[Any], stages: Sequence[Placed[Any]], default
 
     If nobody gets it, the elements that it has ``kept`` go to the hook.
     """
-    run = _begun(feed, stages)
+    loop = asyncio.get_running_loop()
+    budget = Budget.of(loop)
+    run = _begun(feed, stages, budget)
     if isinstance(run, Failed):
         raise run.take()
-    run.context.run(run.open)
+    ready = run.context.run(run.open)
     try:
+        if ready and budgets.clock() < budget.lent:
+            run.context.run(run.work, budget.lent)
+        elif ready:
+            run.wake()
         if not run.closed:
+            run.done = loop.create_future()
             await run.done
     except (asyncio.CancelledError, GeneratorExit):  # somebody closes this coroutine
         run.abandon(kept)
@@ -47,10 +54,10 @@ async def run_buffered(feed: Placed[Any], stages: Sequence[Placed[Any]], default
     return default if run.value is MISSING else run.value
 
 
-def _begun(feed: Placed[Any], stages: Sequence[Placed[Any]]) -> DirectBuffered | Failed:
+def _begun(feed: Placed[Any], stages: Sequence[Placed[Any]], budget: Budget) -> DirectBuffered | Failed:
     """Begin with the stages, which may fail in that."""
     try:
-        return DirectBuffered(RegionRun(stages, feed, counted=True), feed.operator, asyncio.get_running_loop())
+        return DirectBuffered(RegionRun(stages, feed, counted=True), feed.operator, budget)
     except FAILURES as error:
         add_note(error, f"in {feed}")
         return Failed(as_failure(error))
@@ -61,10 +68,10 @@ class DirectBuffered(Direct, Taker):
 
     __slots__ = ("_at_work", "_budget", "_due", "_items", "_source", "closed", "context", "done")
 
-    def __init__(self, run: RegionRun, source: Buffered[Any], loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, run: RegionRun, source: Buffered[Any], budget: Budget) -> None:
         super().__init__(run)
         self.context: Context = copy_context()
-        self._budget = Budget.of(loop)
+        self._budget = budget
         self._source = source
         self._items: Iterator[Any] | None = None
         """The latest list, while there is more of it."""
@@ -74,22 +81,20 @@ class DirectBuffered(Direct, Taker):
         """Whether a turn is running. Lists that arrive in it are worked on in it."""
         self.closed = False
         """Whether the region has ended."""
-        self.done: asyncio.Future[None] = loop.create_future()
+        self.done: asyncio.Future[None] | None = None
         """Wakes the task that awaits the end, when all is over."""
 
-    def open(self) -> None:
-        """Begin to read, unless a stage says already that it needs no elements."""
+    def open(self) -> bool:
+        """Begin to read, unless a stage says already that it needs no elements. Return whether there is something to do."""
         run = self._run
         try:
-            needs = not (run.may_stop and run.done)
-            if needs:
-                self._source.read_by(self)
-            if needs and run.phase is READING:
-                self._request()
-            else:
-                self._wake()
+            if run.may_stop and run.done:
+                return True
+            self._source.read_by(self)
+            return run.phase is not READING or self._request()
         except FAILURES as error:
             self._fail(error, locate=True)
+            return False
 
     def abandon(self, kept: Kept | None) -> None:
         """End because the task was cancelled, or its coroutine closed. The hooks get the elements and errors that reach nobody."""
@@ -108,46 +113,50 @@ class DirectBuffered(Direct, Taker):
         if self._at_work or self._due or self.closed:
             return
         if sys.exception() is None:
-            self.context.run(self._work, self._budget.moment())
+            self.context.run(self.work, self._budget.moment())
         else:  # Python would make it the context of whatever fails here
-            self._wake()
+            self.wake()
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Have a turn come."""
         if not self._due and not self.closed:
             self._due = True
             self._budget.add(self)
 
     def come(self) -> None:
-        """Take a turn."""
+        """Take a turn. The task that it wakes may read on without one of its own."""
         self._due = False
-        self.context.run(self._work, self._budget.until)
+        budget = self._budget
+        self.context.run(self.work, budget.until)
+        if self.closed:
+            budget.leave_rest()
 
     def strand(self, closed: RuntimeError) -> None:
         """Nothing: the loop has no step for the task any more."""
 
-    def _work(self, until: float) -> None:
-        """Work on what has come, and request the missing elements."""
+    def work(self, until: float) -> None:
+        """Work on what has come, and request the missing elements, until there is nothing to do or the time is up."""
+        source = self._source
         self._at_work = True
         try:
-            while not self.closed and self._step(until):
-                if budgets.clock() >= until:
-                    self._wake()
+            while not self.closed:
+                if not self._step(until) and (self.closed or source.demand == UNBOUNDED or not self._request()):
                     return
-            if not self.closed and self._source.demand != UNBOUNDED:
-                self._request()
+                if budgets.clock() >= until:
+                    self.wake()
+                    return
         except FAILURES as error:
             if not self.closed:
                 self._fail(as_failure(error))
         finally:
             self._at_work = False
 
-    def _request(self) -> None:
-        """Request what the stages need for the result, and come again for what is there already."""
+    def _request(self) -> bool:
+        """Request what the stages need for the result. Return whether something is there already."""
         source = self._source
         need = self._run.demand(1)
         missing = need if need == UNBOUNDED else need - source.demand - length_hint(self._items or ())
-        if missing > 0 and source.request(missing):
-            self._wake()
+        return missing > 0 and source.request(missing)
 
     def _read_on(self, until: float) -> bool:
         """Begin a pass over the next list. Return False if there is none, and after a failure."""
@@ -205,7 +214,7 @@ class DirectBuffered(Direct, Taker):
     def close(self) -> list[BaseException]:
         """Let go of all, and wake the task that awaits the end."""
         self.closed = True
-        if not self.done.done():
+        if self.done is not None and not self.done.done():
             self.done.set_result(None)
         return super().close()
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from contextvars import Context, copy_context
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextvars import Context, ContextVar, copy_context
 from typing import Any
 
 import pytest
 from attrs import define, field
 
+from reactive_aio import Flow
+from reactive_aio._core import budgets
 from reactive_aio.operators.windowing.substream import Substream
 from reactive_aio.operators.windowing.window import OneWindow
-from reactive_aio.spec import Subscription
+from reactive_aio.spec import UNBOUNDED, Subscription
+from tests.runtime.test_direct import Ticking
+from tests.subscribers import Recorder
 
 
 def nothing(_: list[Any]) -> None:
@@ -182,3 +186,83 @@ async def test_a_request_for_what_is_not_there_takes_no_event() -> None:
     reading.request(1)
 
     assert [] == inlet.events
+
+
+# -- whose context variables the functions see
+
+
+who: ContextVar[str] = ContextVar("who", default="nobody")
+
+PARTED: dict[str, Callable[[Flow[int]], Flow[Flow[int]]]] = {
+    "groups": lambda flow: flow.group_by(lambda n: n // 10).map(lambda group: group),
+    "windows": lambda flow: flow.window(10).map(lambda window: window),
+}
+
+
+async def iterates(part: Flow[Any]) -> None:
+    async for _ in part:
+        pass
+
+
+async def subscribes(part: Flow[Any]) -> None:
+    recorder = Recorder(UNBOUNDED)
+    part.subscribe(recorder)
+    await recorder.over.wait()
+
+
+READERS: dict[str, Callable[[Flow[Any]], Awaitable[object]]] = {
+    "async for": iterates,
+    "an end": lambda part: part.count(),
+    "a combinator": lambda part: part.merge(Flow.of(0)).count(),
+    "inner flows": lambda part: part.flat_map(lambda n: Flow.of(n).map(seen_by)).count(),
+    "a subscriber": subscribes,
+}
+
+
+def seen_by(n: int) -> int:
+    seen.append(who.get())
+    return n
+
+
+seen: list[str] = []
+
+
+@pytest.mark.parametrize("parted", PARTED)
+@pytest.mark.parametrize("reader", READERS)
+async def test_functions_behind_a_part_see_the_variables_of_its_reader(parted: str, reader: str) -> None:
+    async def numbers() -> AsyncIterator[int]:
+        for n in range(40):
+            yield n
+            if n % 3 == 0:
+                await asyncio.sleep(0)
+
+    async def read(part: Flow[int]) -> None:
+        who.set("reader")
+        await READERS[reader](part.map(seen_by))
+
+    seen.clear()
+    async with asyncio.TaskGroup() as tasks:
+        async for part in PARTED[parted](Flow.from_async_iterable(numbers)):
+            tasks.create_task(read(part))
+
+    assert ["reader"] * len(seen) == seen
+    assert len(seen) >= 40
+
+
+async def test_functions_behind_group_by_see_the_variables_of_its_subscriber(monkeypatch: pytest.MonkeyPatch) -> None:
+    # So slow a key leaves elements to be sorted when a reader takes some, or leaves.
+    monkeypatch.setattr(budgets, "clock", Ticking(budgets.TURN / 4))
+    names: list[str] = []
+
+    async def read(group: Flow[int]) -> None:
+        who.set("reader")
+        await asyncio.sleep(0)
+        await group.take(1).to_list()
+
+    async with asyncio.TaskGroup() as tasks:
+        groups = Flow.range(90).group_by(lambda n: n // 2, prefetch=8)
+        async for group in groups.do_on_next(lambda _: names.append(who.get())).buffer(4):
+            for each in group:
+                tasks.create_task(read(each))
+
+    assert ["nobody"] * 45 == names

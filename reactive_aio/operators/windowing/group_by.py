@@ -273,10 +273,10 @@ class Grouping(Parting):
         self._fed[substream] = None
 
     def on_taken(self, substream: Substream, n: int) -> None:
-        """Ask for more in the place of what was taken."""
+        """Ask for more in the place of what was taken, in an event: this is the context of a reader."""
         self._kept -= n
         if not self._outstanding or self.by.ahead - self._outstanding - self._kept >= self._refill:
-            self.go()
+            self.later()
 
     def on_starving(self, substream: Substream) -> None:
         """Check whether this reader waits in vain."""
@@ -284,7 +284,7 @@ class Grouping(Parting):
             self.later()
 
     def on_left(self, substream: Substream, kept: int) -> None:
-        """Forget a group. Another one may be opened for its key."""
+        """Forget a group. Another one may be opened for its key. All else comes in an event: this is the context of a reader."""
         assert isinstance(substream, Group)
         self._kept -= kept
         self._read -= 1
@@ -292,7 +292,7 @@ class Grouping(Parting):
         self._groups.pop(substream.key, None)
         super().on_left(substream, kept)
         if not self.audience.over:
-            self.go()
+            self.later()
 
     def release(self, substream: Substream) -> None:
         """Pass no more elements to a group."""

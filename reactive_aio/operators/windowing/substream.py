@@ -10,9 +10,10 @@ from contextvars import Context
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from attrs import define, field, frozen
+from attrs import Factory, define, field, frozen
 
 from ..._arbiter import Drain
+from ..._core.contexts import run_in
 from ..._fusion import Placed
 from ..._fusion.origin import Origin
 from ..._plan import LOOP, Buffered, BufferReader, Inlet, Nodes, Step, SubscribeOn
@@ -177,6 +178,7 @@ class Reading(Drain):
 
     substream: Substream
     over: bool = field(init=False, default=False)
+    _context: Context = field(init=False, default=Factory(lambda self: self.inlet.context, takes_self=True))
 
     def request(self, n: int) -> None:
         """Note the demand, and serve it in an event."""
@@ -184,8 +186,9 @@ class Reading(Drain):
             self.later()
 
     def on_ready(self) -> None:
-        """Pass on what there is."""
-        self.go()
+        """Pass on what there is, in the context of the reader: this is the context of the operator."""
+        if self.busy or not run_in(self._context, self.go):
+            self.later()
 
     def cancel(self) -> None:
         """Leave. Kept and later elements go to the hook."""
