@@ -86,6 +86,7 @@ class FlowHost:
 
     def dropped(self, error: BaseException) -> None:
         """Report to the hook a failure that is not raised. The error that the end raises, if any, gets a note of it."""
+        self.lifetime.reported(error)
         drop_error(error)
         self.lifetime.note(also(error))
 

@@ -240,6 +240,7 @@ class Steps(Held):
             else:
                 await self.lifetime.ended()
         except asyncio.CancelledError:
+            self._drop()  # first: a failure that it reports is not to be reported again
             self.lifetime.unawaited()
             raise
         finally:
@@ -269,6 +270,7 @@ class Steps(Held):
         if item is not NOTHING:
             self.driver.context.copy().run(discard, [item])
         if error is not None:
+            self.lifetime.reported(error)
             self.driver.context.copy().run(drop_error, error)
 
     # -- the Receiver of the flow

@@ -150,6 +150,12 @@ class Lifetime:
                 known = True
         return known
 
+    def reported(self, error: BaseException) -> None:
+        """Doubt a failure no more: it has just gone to the hook, from where the end was to get it."""
+        whole = self._whole or self
+        with whole._lock:
+            whole._doubted = tuple(each for each in whole._doubted if each is not error)
+
     def outcome(self, error: BaseException | None) -> BaseException | None:
         """Return what the awaited end raises: the failure of the flow, else the first of the cleanup.
 

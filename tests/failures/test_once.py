@@ -116,3 +116,57 @@ async def test_another_failure_with_the_same_text_is_reported() -> None:
 
     assert [repr(failed.value)] * 2 == [repr(each) for each in reported]
     assert failed.value not in reported
+
+
+async def opened(flow: Flow[Any]) -> None:
+    async with flow.open() as items:
+        await anext(items)
+
+
+async def broken_off(flow: Flow[Any]) -> None:
+    async for _ in flow:
+        break
+
+
+async def cancelled(flow: Flow[Any]) -> None:
+    async def wait(_: object) -> None:
+        await asyncio.sleep(10)
+
+    waiting = asyncio.create_task(flow.for_each(wait))
+    await asyncio.sleep(0.01)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+
+
+async def cancelled_in_its_cleanup(flow: Flow[Any]) -> None:
+    async def closing() -> AsyncIterator[int]:
+        try:
+            await asyncio.sleep(10)
+            yield 0
+        finally:
+            await asyncio.sleep(0.01)
+
+    waiting = asyncio.create_task(opened(flow.merge(Flow.from_async_iterable(closing), delay_errors=True)))
+    await asyncio.sleep(0.005)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+
+
+@pytest.mark.parametrize("leave", [opened, broken_off, cancelled, cancelled_in_its_cleanup])
+async def test_a_failure_that_came_by_several_ways_and_is_not_taken_is_reported_once(
+    leave: Callable[[Flow[Any]], Any],
+) -> None:
+    reported: list[BaseException] = []
+
+    async def two() -> AsyncIterator[int]:
+        yield 0
+        yield 1
+        raise OSError("down")
+
+    with hooks.using(on_error_dropped=reported.append):
+        await leave(Flow.from_async_iterable(two).group_by(lambda n: n).flat_map(lambda group: group))
+        await asyncio.sleep(0.01)
+
+    assert ["down"] == [str(each) for each in reported]
