@@ -22,7 +22,13 @@ def begin_task(
     loop = loop or asyncio.get_running_loop()
     if loop.get_task_factory() is None:
         return loop.create_task(coroutine, context=context)
-    task = loop.create_task(_in_a_turn(coroutine), context=context)
+    outer = _in_a_turn(coroutine)
+    try:
+        task = loop.create_task(outer, context=context)
+    except BaseException:  # the factory's: neither runs, of which Python would warn
+        outer.close()
+        coroutine.close()
+        raise
     task.add_done_callback(lambda _: coroutine.close())  # if it has not begun: else Python warns of that
     return task
 

@@ -92,7 +92,11 @@ class RegionHost:
     def start(self, coroutine: Coroutine[Any, Any, U], context: Context | None = None) -> asyncio.Task[U]:
         """Run a coroutine in a task of the subscription."""
         release = self.hold()
-        task = begin_task(coroutine, context or self.context.copy(), self.loop)
+        try:
+            task = begin_task(coroutine, context or self.context.copy(), self.loop)
+        except FAILURES:  # of a task factory: nothing has been started
+            release()
+            raise
         held = begun(self.loop)
         held.add(task)
 
@@ -201,7 +205,12 @@ class RegionHost:
         """Return an owner for an iterator: the one of those before it, if none of them has suspended."""
         spare, context = self._spare, self.driver.context
         if spare is None or not spare.lend(source, reader, context):
-            spare = self._spare = SpareOwner(source, reader, self.driver.budget, context, self.hold())
+            hold = self.hold()
+            try:
+                spare = self._spare = SpareOwner(source, reader, self.driver.budget, context, hold)
+            except FAILURES:  # as in `start`
+                hold()
+                raise
         return spare
 
     def given(self, flow: FlowLike, most: int) -> list[Any] | Failed | None:

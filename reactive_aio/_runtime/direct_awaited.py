@@ -191,7 +191,11 @@ class DirectAwaited(Direct, Taker):
     def come(self) -> None:
         """Let the owner go on."""
         if not self.over:
-            self._owner.call(self)
+            try:
+                self._owner.call(self)
+            except FAILURES as error:  # of a task factory: there is no owner to end it
+                self.caught(error)
+                self._wake()
 
     def strand(self, closed: RuntimeError) -> None:
         """Nothing: the loop has no step for the owner any more."""
@@ -204,6 +208,9 @@ class DirectAwaited(Direct, Taker):
     def left(self, task: asyncio.Task[None]) -> None:
         """Wake the task that awaits the end."""
         self._owner.ended(self, task)
+        self._wake()
+
+    def _wake(self) -> None:
         self.over = True
         if self.done is not None and not self.done.done():
             self.done.set_result(None)

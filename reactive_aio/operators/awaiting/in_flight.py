@@ -148,7 +148,12 @@ class InFlight(Gathering):
         for _ in range(min(missing, self.max_concurrency - self._workers)):
             self._workers += 1
             context = self._pristine.copy()
-            task = self.inlet.start(self._work(context), context)
+            try:
+                task = self.inlet.start(self._work(context), context)
+            except FAILURES as error:  # of a task factory
+                self._workers -= 1
+                self._fail(error, None)
+                return
             self._tasks[task] = None
             task.add_done_callback(self._gone)
 
