@@ -170,3 +170,33 @@ async def test_a_failure_that_came_by_several_ways_and_is_not_taken_is_reported_
         await asyncio.sleep(0.01)
 
     assert ["down"] == [str(each) for each in reported]
+
+
+def breaking(n: int) -> int:
+    if n == 1:
+        raise OSError("down")
+    return n
+
+
+SEVERAL: dict[str, Read] = {
+    "race": lambda shared: shared.race(shared),
+    "zip of three": lambda shared: shared.zip(shared, shared.map(str)),
+    "one in another": lambda shared: shared.multicast(lambda inner: inner.zip(inner)).zip(shared),
+}
+
+
+@pytest.mark.parametrize("several", SEVERAL.values(), ids=SEVERAL)
+@pytest.mark.parametrize("first", [0, 1])
+async def test_readers_that_the_failure_of_another_one_has_ended_do_not_report_it(several: Read, first: int) -> None:
+    reported: list[BaseException] = []
+    told, ended = Told(), asyncio.Event()
+    flow = Flow.range(first, 3).map(breaking).multicast(several)
+    with hooks.using(on_error_dropped=reported.append):
+        subscribe(flow, told, ended=ended.set)
+        await ended.wait()
+        await asyncio.sleep(0.01)
+        with pytest.raises(OSError, match="down"):
+            await flow.to_list()
+
+    assert [] == reported
+    assert ["down"] == [str(each) for each in told.failed]

@@ -104,7 +104,11 @@ class Inside(Broadcast, Here):
         return not self.over
 
     def _deserted(self) -> Iterable[Then]:
-        return self._unheard() if self.over else ()
+        return (*self._unheard(), self._forget) if self.over else ()
+
+    def _forget(self) -> None:
+        """Let go of the inlet, when neither the subscription nor a reader is left to report a failure for."""
+        self.inlet = None
 
     def _released(self, reader: Reader) -> Iterable[Then]:
         return (reader.release,)
@@ -128,12 +132,13 @@ class Inside(Broadcast, Here):
                 return
             self.over, self.held_up = True, None
             upstream, self._upstream = self._upstream, None
-            calls = () if self.log.readers else (*self._unheard(), *self._let_go(*self.log.keep_no_more()))
+            calls: tuple[Then, ...] = ()
+            if not self.log.readers:
+                calls = (*self._unheard(), *self._let_go(*self.log.keep_no_more()), self._forget)
         if upstream is not None:
             upstream.cancel()
         for call in calls:
             call()
-        self.inlet = None
 
     # -- what the flow signals, on that loop
 

@@ -46,6 +46,8 @@ class Reader:
     """Whether it has left on its own."""
     release: Released = field(init=False)
     """Says that nothing is left to clean up for it."""
+    told: Released | None = field(init=False, default=None)
+    """Says that it has been given the end that was taken for it."""
     take_in: Callable[[list[Any]], object] = field(init=False)
     """Receives elements that were taken for it, without an end after them, in its context."""
 
@@ -89,14 +91,19 @@ class Reader:
 
     def give(self, items: list[Any], end: End | None) -> None:
         """Pass the region its elements, and then the end, in its context."""
-        if items:
-            self.inlet.on_chunk(items)
-        if end is not None:
-            error = failure(end)
-            if error is None:
-                self.inlet.on_complete()
-            else:
-                self.inlet.on_error(error)
+        try:
+            if items:
+                self.inlet.on_chunk(items)
+            if end is not None:
+                error = failure(end)
+                if error is None:
+                    self.inlet.on_complete()
+                else:
+                    self.inlet.on_error(error)
+        finally:
+            told, self.told = self.told, None
+            if told is not None:
+                told()
 
 
 ReaderChunk = tuple[Reader, list[Any], End | None]

@@ -231,14 +231,18 @@ class Inlet:
     ended: bool = False
     left: bool = False
     released: bool = False
+    holds: set[object] = field(init=False, factory=set)
 
     def hold(self) -> Callable[[], None]:
-        return self._release
+        hold = object()
+        self.holds.add(hold)
+        return lambda: self._release(hold)
 
-    def _release(self) -> None:
+    def _release(self, hold: object) -> None:
         self.subscriber.world.check_lock()
-        check(not self.released, "a hold is released twice")
-        self.released = True
+        check(hold in self.holds, "a hold is released twice")
+        self.holds.discard(hold)
+        self.released = not self.holds
 
     def post(self, handle: Callable[[Any], None], value: Any) -> None:
         self.loop.call_soon(handle, value)
