@@ -7,6 +7,8 @@ from collections.abc import Coroutine
 from contextvars import Context
 from typing import Any, TypeVar
 
+from .guard import FAILURES
+
 T = TypeVar("T")
 
 
@@ -25,7 +27,7 @@ def begin_task(
     outer = _in_a_turn(coroutine)
     try:
         task = loop.create_task(outer, context=context)
-    except BaseException:  # the factory's: neither runs, of which Python would warn
+    except FAILURES:  # of the factory. Python warns of a coroutine that never runs
         outer.close()
         coroutine.close()
         raise

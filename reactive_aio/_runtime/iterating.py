@@ -240,7 +240,6 @@ class Steps(Held):
             else:
                 await self.lifetime.ended()
         except asyncio.CancelledError:
-            self._drop()  # first: a failure that it reports is not to be reported again
             self.lifetime.unawaited()
             raise
         finally:

@@ -10,6 +10,7 @@ import pytest
 
 from reactive_aio import UNBOUNDED, Flow, Subscription, hooks
 from reactive_aio._runtime.ends import subscribe
+from tests.subscribers import idle
 
 Read = Callable[[Flow[int]], Flow[Any]]
 
@@ -130,10 +131,10 @@ async def broken_off(flow: Flow[Any]) -> None:
 
 async def cancelled(flow: Flow[Any]) -> None:
     async def wait(_: object) -> None:
-        await asyncio.sleep(10)
+        await asyncio.Event().wait()
 
     waiting = asyncio.create_task(flow.for_each(wait))
-    await asyncio.sleep(0.01)
+    await idle()
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
@@ -142,13 +143,13 @@ async def cancelled(flow: Flow[Any]) -> None:
 async def cancelled_in_its_cleanup(flow: Flow[Any]) -> None:
     async def closing() -> AsyncIterator[int]:
         try:
-            await asyncio.sleep(10)
+            await asyncio.Event().wait()
             yield 0
         finally:
-            await asyncio.sleep(0.01)
+            await idle()
 
     waiting = asyncio.create_task(opened(flow.merge(Flow.from_async_iterable(closing), delay_errors=True)))
-    await asyncio.sleep(0.005)
+    await idle(20)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
@@ -167,7 +168,7 @@ async def test_a_failure_that_came_by_several_ways_and_is_not_taken_is_reported_
 
     with hooks.using(on_error_dropped=reported.append):
         await leave(Flow.from_async_iterable(two).group_by(lambda n: n).flat_map(lambda group: group))
-        await asyncio.sleep(0.01)
+        await idle()
 
     assert ["down"] == [str(each) for each in reported]
 
@@ -194,7 +195,7 @@ async def test_readers_that_the_failure_of_another_one_has_ended_do_not_report_i
     with hooks.using(on_error_dropped=reported.append):
         subscribe(flow, told, ended=ended.set)
         await ended.wait()
-        await asyncio.sleep(0.01)
+        await idle()
         with pytest.raises(OSError, match="down"):
             await flow.to_list()
 

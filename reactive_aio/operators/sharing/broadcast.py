@@ -213,8 +213,8 @@ class Broadcast(ABC):
             if log.ended and cursor.at == log.made:
                 self.heard = True
                 end = log.error, log.traceback
-                if log.error is not None:  # another reader may end the subscription before this one is told
-                    reader.told = reader.inlet.hold()
+                if log.error is not None:
+                    reader.keep_open()
                 calls += self._gone(reader)
             elif cursor.at < log.made and cursor.at < cursor.goal and reader.delivery.note(reader):
                 calls.append(reader.delivery.post)

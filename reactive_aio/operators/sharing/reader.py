@@ -46,8 +46,8 @@ class Reader:
     """Whether it has left on its own."""
     release: Released = field(init=False)
     """Says that nothing is left to clean up for it."""
-    told: Released | None = field(init=False, default=None)
-    """Says that it has been given the end that was taken for it."""
+    _given: Released | None = field(init=False, default=None)
+    """Says that it has been given the failure that was taken for it."""
     take_in: Callable[[list[Any]], object] = field(init=False)
     """Receives elements that were taken for it, without an end after them, in its context."""
 
@@ -89,6 +89,10 @@ class Reader:
         if not self.cancelled:
             self.inlet.on_error(error)
 
+    def keep_open(self) -> None:
+        """Keep the subscription open until the failure that was taken is given: another reader may fail it before."""
+        self._given = self.inlet.hold()
+
     def give(self, items: list[Any], end: End | None) -> None:
         """Pass the region its elements, and then the end, in its context."""
         try:
@@ -101,9 +105,9 @@ class Reader:
                 else:
                     self.inlet.on_error(error)
         finally:
-            told, self.told = self.told, None
-            if told is not None:
-                told()
+            given, self._given = self._given, None
+            if given is not None:
+                given()
 
 
 ReaderChunk = tuple[Reader, list[Any], End | None]

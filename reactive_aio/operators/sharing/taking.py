@@ -113,6 +113,9 @@ class TaskReader(Reader):
             if not waking.posted:
                 waking.post()
 
+    def keep_open(self) -> None:
+        """Nothing: no other reader ends what the task has subscribed to."""
+
     def give(self, items: list[Any], end: End | None) -> None:
         """Keep elements that the task has requested, and then the end, and wake it; in its context."""
         if self.cancelled:
