@@ -57,11 +57,35 @@ def connected(
     flow: FlowLike, receiver: Receiver[Any], context: Context, ended: Callable[[], None] | None
 ) -> RegionDriver:
     """Run a flow as `connect` does. Return its last region, which is the subscription."""
-    lifetime = Lifetime()
-    driver = assemble(Plan.of(flow), receiver, FlowHost(lifetime), context)
+    lifetime, heard = Lifetime.told(), _Heard(receiver)
+    driver = assemble(Plan.of(flow), heard, FlowHost(lifetime), context)
+    lifetime.then(lambda: context.copy().run(lifetime.settle, heard.take_error()))
     if ended is not None:
         lifetime.then(ended)
     return driver
+
+
+class _Heard:
+    """Passes all signals on, and knows the failure that it has passed on (a Receiver)."""
+
+    __slots__ = ("_error", "_receiver", "on_chunk", "on_complete", "on_subscribe")
+
+    def __init__(self, receiver: Receiver[Any]) -> None:
+        self._receiver = receiver
+        self.on_subscribe = receiver.on_subscribe
+        self.on_chunk = receiver.on_chunk
+        self.on_complete = receiver.on_complete
+        self._error: BaseException | None = None
+
+    def on_error(self, error: BaseException) -> None:
+        """Pass the failure on."""
+        self._error = error
+        self._receiver.on_error(error)
+
+    def take_error(self) -> BaseException | None:
+        """Return the failure, and let go of it."""
+        error, self._error = self._error, None
+        return error
 
 
 def abandon(last: RegionDriver, loop: AbstractEventLoop, error: BaseException) -> None:

@@ -201,3 +201,14 @@ async def test_readers_that_the_failure_of_another_one_has_ended_do_not_report_i
 
     assert [] == reported
     assert ["down"] == [str(each) for each in told.failed]
+
+
+@pytest.mark.parametrize("lag", [1, 64])
+async def test_a_failure_that_a_shared_run_has_got_by_several_ways_is_not_reported(lag: int) -> None:
+    reported: list[BaseException] = []
+    inner = Flow.range(3).map(breaking).share(start=2, lag=lag)
+
+    with hooks.using(on_error_dropped=reported.append), pytest.raises(OSError, match="down"):
+        await inner.merge(inner.ignore_elements()).share().to_list()
+
+    assert [] == reported
