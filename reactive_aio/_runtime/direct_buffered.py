@@ -140,7 +140,7 @@ class DirectBuffered(Direct, Taker):
         self._at_work = True
         try:
             while not self.closed:
-                if not self._step(until) and (self.closed or source.demand == UNBOUNDED or not self._request()):
+                if not self._step(until) and (source.demand == UNBOUNDED or not self._request()):
                     return
                 if budgets.clock() >= until:
                     self.wake()
@@ -153,6 +153,8 @@ class DirectBuffered(Direct, Taker):
 
     def _request(self) -> bool:
         """Request what the stages need for the result. Return whether something is there already."""
+        if self.closed:
+            return False
         source = self._source
         need = self._run.demand(1)
         missing = need if need == UNBOUNDED else need - source.demand - length_hint(self._items or ())
