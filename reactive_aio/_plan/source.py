@@ -377,7 +377,15 @@ class Buffered(Pushed[T_co]):
 
     @abstractmethod
     def finish(self) -> BaseException | None:
-        """Take the end, when it has come and nothing is kept. Return the failure if it is one."""
+        """Take the end, when it has come and nothing is kept. Return the failure if it is one: `got` or `missed` follows then."""
+
+    @abstractmethod
+    def got(self) -> None:
+        """Note that the failure that was taken is raised or signalled."""
+
+    @abstractmethod
+    def missed(self, error: BaseException, dropped: Callable[[BaseException], None]) -> None:
+        """Note that nobody gets the failure that was taken. It goes to ``dropped`` if nobody else gets it."""
 
     @abstractmethod
     def leave(self, dropped: Callable[[BaseException], None]) -> None:

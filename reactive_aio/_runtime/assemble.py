@@ -114,8 +114,7 @@ class RegionHost:
 
     def dropped(self, error: BaseException) -> None:
         """Report to the hook a failure that is not raised, unless it has come to the region by another way."""
-        if not self.driver.host.knows(error):
-            self.driver.host.dropped(error)
+        self.driver.host.dropped(error)
 
     def subscribe(
         self,

@@ -49,6 +49,7 @@ async def run_buffered(feed: Placed[Any], stages: Sequence[Placed[Any]], default
         run.abandon(kept)
         raise
     if run.as_it_came() is not None:
+        run.raises()
         discard_kept(run.value, kept)
         raise_held(run)
     return default if run.value is MISSING else run.value
@@ -66,7 +67,7 @@ def _begun(feed: Placed[Any], stages: Sequence[Placed[Any]], budget: Budget) -> 
 class DirectBuffered(Direct, Taker):
     """One run of one region over the lists of a source that is `Buffered`. It is the reader of the source."""
 
-    __slots__ = ("_at_work", "_budget", "_due", "_items", "_source", "closed", "context", "done")
+    __slots__ = ("_at_work", "_budget", "_due", "_items", "_shared", "_source", "closed", "context", "done")
 
     def __init__(self, run: RegionRun, source: Buffered[Any], budget: Budget) -> None:
         super().__init__(run)
@@ -79,6 +80,8 @@ class DirectBuffered(Direct, Taker):
         """Whether a turn is to come."""
         self._at_work = False
         """Whether a turn is running. Lists that arrive in it are worked on in it."""
+        self._shared = False
+        """Whether it has failed with the failure of the source, which other readers may have too."""
         self.closed = False
         """Whether the region has ended."""
         self.done: asyncio.Future[None] | None = None
@@ -103,8 +106,16 @@ class DirectBuffered(Direct, Taker):
                 drop_error(error)
             return
         if (failure := self.as_it_came()) is not None:
-            drop_error(failure)
+            if self._shared:
+                self._source.missed(failure, drop_error)
+            else:
+                drop_error(failure)
         discard_kept(self.value, kept)
+
+    def raises(self) -> None:
+        """Note that the task raises the failure."""
+        if self._shared:
+            self._source.got()
 
     # -- turns
 
@@ -179,6 +190,7 @@ class DirectBuffered(Direct, Taker):
         self._read, self._holds = True, False
         error = self._source.finish()
         if error is not None:
+            self._shared = True
             self._fail(error)
             return False
         if not (run.mute and run.ends):

@@ -85,7 +85,12 @@ class FlowHost:
             reader.post(tell, error)
 
     def dropped(self, error: BaseException) -> None:
-        """Report to the hook a failure that is not raised. The error that the end raises, if any, gets a note of it."""
+        """Report to the hook a failure that is not raised, unless it has come to the flow by another way.
+
+        The error that the end raises, if any, gets a note of it.
+        """
+        if self.knows(error):
+            return
         self.lifetime.reported(error)
         drop_error(error)
         self.lifetime.note(also(error))

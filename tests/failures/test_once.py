@@ -212,3 +212,54 @@ async def test_a_failure_that_a_shared_run_has_got_by_several_ways_is_not_report
         await inner.merge(inner.ignore_elements()).share().to_list()
 
     assert [] == reported
+
+
+PARTS: dict[str, Callable[[Flow[Any]], Flow[Any]]] = {
+    "map_async": lambda groups: groups.map_async(lambda group: group.count(), max_concurrency=600),
+    "from_awaitable": lambda groups: groups.flat_map(
+        lambda group: Flow.from_awaitable(group.count), max_concurrency=600
+    ),
+    "flat_map": lambda groups: groups.flat_map(lambda group: group.scan(max), max_concurrency=600),
+}
+
+
+@pytest.mark.parametrize("size", [6, 600])
+@pytest.mark.parametrize("parts", PARTS)
+async def test_a_failure_that_many_groups_get_is_raised_and_not_reported(parts: str, size: int) -> None:
+    reported: list[BaseException] = []
+
+    def last_fails(n: int) -> int:
+        return breaking(1) if n == size - 1 else n
+
+    groups = Flow.range(size).map(last_fails).group_by(lambda n: n // 2, max_groups=size)
+    with hooks.using(on_error_dropped=reported.append), pytest.raises(OSError, match="down"):
+        await PARTS[parts](groups).to_list()
+    await idle()
+
+    assert [] == reported
+
+
+@pytest.mark.parametrize("number", [1, 2])
+async def test_a_failure_of_groups_whose_readers_are_cancelled_meanwhile_is_reported_once(number: int) -> None:
+    reported: list[BaseException] = []
+    readers: list[asyncio.Task[int]] = []
+    going_on = asyncio.Event()
+
+    async def two() -> AsyncIterator[int]:
+        yield 0
+        yield 1
+        await going_on.wait()
+        for each in readers:
+            each.cancel()
+        raise OSError("down")
+
+    with hooks.using(on_error_dropped=reported.append):
+        async with Flow.from_async_iterable(two).group_by(lambda n: n % number).open() as groups:
+            readers += [asyncio.create_task((await anext(groups)).count()) for _ in range(number)]
+            await idle()
+            going_on.set()  # when the flow of the groups has been left
+        await asyncio.wait(readers)
+        await idle()
+
+    assert all(each.cancelled() for each in readers)
+    assert ["down"] == [str(each) for each in reported]

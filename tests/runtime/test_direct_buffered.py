@@ -156,6 +156,12 @@ class Upwards(Buffered[int]):
     def finish(self) -> None:
         """End well."""
 
+    def got(self) -> None:
+        """Nothing: it never fails."""
+
+    def missed(self, error: BaseException, dropped: Callable[[BaseException], None]) -> None:
+        """Nothing: it never fails."""
+
     def leave(self, dropped: Callable[[BaseException], None]) -> None:
         """Note it."""
         self.asked.append(0)

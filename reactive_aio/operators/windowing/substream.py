@@ -145,13 +145,19 @@ class Substream(Buffered[Any]):
         return items
 
     def finish(self) -> BaseException | None:
-        """Take the end, when it has come and nothing is kept. Return the failure if it is one."""
+        """Take the end, when it has come and nothing is kept. Return the failure if it is one: `got` or `missed` follows then."""
         self.reader = None
-        if self.error is None:
-            return None
+        return None if self.error is None else self._take_error()
+
+    def got(self) -> None:
+        """Note that the failure that was taken is raised or signalled."""
         if self.ending is not None:
             self.ending.got()
-        return self._take_error()
+
+    def missed(self, error: BaseException, dropped: Callable[[BaseException], None]) -> None:
+        """Note that nobody gets the failure that was taken. It goes to ``dropped`` if nobody else gets it."""
+        if self.ending is None or self.ending.unheard():
+            dropped(error)
 
     def leave(self, dropped: Callable[[BaseException], None]) -> None:
         """Read no more. Kept elements, and later ones, go to the hook. A failure that nobody else gets goes to ``dropped``."""
@@ -163,8 +169,8 @@ class Substream(Buffered[Any]):
         self.drop()
         if owner is not None:
             owner.on_left(self, kept)
-        if error is not None and self.ending is not None and self.ending.unheard():
-            dropped(error)
+        if error is not None:
+            self.missed(error, dropped)
 
     def _take_error(self) -> BaseException | None:
         """Return the failure as it came, and let go of it. Its traceback may lead back to here."""
@@ -211,6 +217,7 @@ class Reading(Drain):
             if error is None:
                 self.inlet.on_complete()
             else:
+                substream.got()
                 self.inlet.on_error(error)
         return False
 
