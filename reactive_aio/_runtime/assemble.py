@@ -114,7 +114,8 @@ class RegionHost:
 
     def dropped(self, error: BaseException) -> None:
         """Report to the hook a failure that is not raised, unless it has come to the region by another way."""
-        self.driver.host.dropped(error)
+        if not self.driver.host.knows(error):
+            self.driver.host.dropped(error)
 
     def subscribe(
         self,

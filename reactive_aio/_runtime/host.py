@@ -85,11 +85,11 @@ class FlowHost:
             reader.post(tell, error)
 
     def dropped(self, error: BaseException) -> None:
-        """Report to the hook a failure that is not raised, unless it has come to the flow by another way.
+        """Report to the hook a failure that is not raised, unless it has come to a flow that reads this one by another way.
 
         The error that the end raises, if any, gets a note of it.
         """
-        if self.knows(error):
+        if self.outer is not None and self.outer.knows(error):
             return
         self.lifetime.reported(error)
         drop_error(error)

@@ -169,6 +169,7 @@ class Lifetime:
             for each in doubted:
                 if each is not error:
                     drop_error(each)
+                    notes += (also(each),)
             for failure in failures:
                 if error is None:
                     error = failure
