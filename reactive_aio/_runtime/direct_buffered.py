@@ -74,6 +74,7 @@ class DirectBuffered(Direct, Taker):
         self.context: Context = copy_context()
         self._budget = budget
         self._source = source
+        self._holds = False  # until it is the reader: the source may have another one, which reads on
         self._items: Iterator[Any] | None = None
         """The latest list, while there is more of it."""
         self._due = False
@@ -94,6 +95,7 @@ class DirectBuffered(Direct, Taker):
             if run.may_stop and run.done:
                 return True
             self._source.read_by(self)
+            self._holds = True
             return run.phase is not READING or self._request()
         except FAILURES as error:
             self._fail(error, locate=True)

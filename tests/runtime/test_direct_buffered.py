@@ -175,7 +175,7 @@ async def test_no_more_is_requested_than_the_stages_need() -> None:
     assert 4 == await flow_of(some).filter(lambda n: n > 3).first()
     assert [1, 1, 1, 1, 1, 0] == some.asked
     assert [] == await flow_of(none).take(0).to_list()
-    assert [0] == none.asked
+    assert [] == none.asked  # it has not begun to read, so it does not leave
 
 
 async def test_a_source_runs_in_a_context_of_the_run() -> None:
@@ -190,6 +190,34 @@ async def test_a_second_end_is_refused() -> None:
         await window.drain()
         with pytest.raises(SourceConsumedError, match=r"the window 0 was subscribed to a second time"):
             await window.map(str).to_list()
+
+
+@pytest.mark.parametrize("source", ["windows", "groups"])
+@pytest.mark.parametrize("second", ["count", "take none"])
+async def test_a_second_end_leaves_the_part_to_its_first_reader(source: str, second: str) -> None:
+    gate = asyncio.Event()
+
+    async def items() -> Any:
+        yield 1
+        await gate.wait()
+        yield 2
+
+    async def twice(part: Flow[int]) -> list[int]:
+        first = asyncio.ensure_future(part.to_list())
+        for _ in range(TURNS):
+            await asyncio.sleep(0)
+        if second == "count":
+            with pytest.raises(SourceConsumedError):
+                await part.count()
+        else:
+            assert await part.take(0).to_list() == []
+        gate.set()
+        return await asyncio.wait_for(first, 5)
+
+    flow = Flow.from_async_iterable(items)
+    parts: Flow[Any] = flow.window(2) if source == "windows" else flow.group_by(lambda _: 0)
+    reads = [asyncio.ensure_future(twice(part)) async for part in parts]
+    assert await asyncio.gather(*reads) == [[1, 2]]
 
 
 async def test_functions_see_the_variables_of_who_awaits() -> None:
