@@ -230,9 +230,11 @@ class DirectBuffered(Direct, Taker):
     def close(self) -> list[BaseException]:
         """Let go of all, and wake the task that awaits the end."""
         self.closed = True
-        if self.done is not None and not self.done.done():
-            self.done.set_result(None)
-        return super().close()
+        failures = super().close()
+        done = self.done
+        if done is not None and not done.done() and not done.get_loop().is_closed():
+            done.set_result(None)
+        return failures
 
     def _close_source(self) -> None:
         """Leave the source, and discard the rest of the latest list."""

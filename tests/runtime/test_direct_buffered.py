@@ -220,6 +220,30 @@ async def test_a_second_end_leaves_the_part_to_its_first_reader(source: str, sec
     assert await asyncio.gather(*reads) == [[1, 2]]
 
 
+class Idle(Upwards):
+    """Has nothing as yet."""
+
+    def request(self, n: int) -> bool:
+        """Wait."""
+        return False
+
+
+def test_a_task_that_its_loop_leaves_behind_leaves_the_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    unraisable: list[str] = []
+    monkeypatch.setattr("sys.unraisablehook", lambda raised: unraisable.append(repr(raised.exc_value)))
+    source, loop = Idle(), asyncio.new_event_loop()
+    loop.set_exception_handler(lambda *_: None)
+    task = loop.create_task(flow_of(source).count())
+    loop.call_later(0.001, loop.stop)
+    loop.run_forever()
+    loop.close()
+    del task, loop
+    gc.collect()
+
+    assert [0] == source.asked
+    assert [] == unraisable
+
+
 async def test_functions_see_the_variables_of_who_awaits() -> None:
     async with Flow.range(2).window(2).open() as windows:
         window = await anext(windows)
