@@ -188,6 +188,16 @@ async def test_a_request_for_what_is_not_there_takes_no_event() -> None:
     assert [] == inlet.events
 
 
+def test_no_more_than_a_thousand_are_taken_at_once_of_more_than_are_wanted() -> None:
+    window = OneWindow(copy_context(), None, 0)
+    window.add(list(range(5_000)))
+    window.request(3_000)
+    taken = list(iter(lambda: len(window.take() or ()), 0))
+
+    assert [1024, 1024, 952] == taken
+    assert (0, 2_000) == (window.demand, len(window.kept))
+
+
 # -- whose context variables the functions see
 
 

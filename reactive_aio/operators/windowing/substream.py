@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from contextvars import Context
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from attrs import Factory, define, field, frozen
 
@@ -26,6 +26,10 @@ from ...spec import UNBOUNDED, Subscription, add_demand
 
 if TYPE_CHECKING:
     from .parting import Ended, Parting
+
+
+LONGEST: Final = 1024
+"""The most elements that are taken at once of more than are wanted."""
 
 
 @define(eq=False)
@@ -135,6 +139,7 @@ class Substream(Buffered[Any]):
             return None
         if count < len(kept):
             self.kept = rest = kept if isinstance(kept, deque) else deque(kept)
+            count = min(count, LONGEST)  # there is a look at the clock behind each list
             items = [rest.popleft() for _ in range(count)]
         else:
             self.kept, items = (), kept if isinstance(kept, list) else list(kept)
