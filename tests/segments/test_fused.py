@@ -495,7 +495,7 @@ def test_what_comes_before_any_input_pauses_when_its_time_is_just_up(monkeypatch
 
 
 def filling(*transforms: Any, hurried: bool = True) -> Call:
-    unit = gathering(transforms, hurried=hurried)
+    unit = gathering(tuple(map(type, transforms)), hurried=hurried)
     assert unit is not None
     return call(unit, transforms)
 

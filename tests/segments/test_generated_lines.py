@@ -32,7 +32,7 @@ def forgetting() -> Iterator[Callable[[], None]]:
     """Forget all generated functions that nobody holds, before and after."""
 
     def forget() -> None:
-        for kept in (fusing._generate, fusing._layout, fusing._gathering_unit):  # pyright: ignore[reportPrivateUsage] - they are what is tested
+        for kept in (fusing._generate, fusing._layout, fusing.gathering):  # pyright: ignore[reportPrivateUsage] - they are what is tested
             kept.cache_clear()
 
     forget()
