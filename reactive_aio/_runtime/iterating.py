@@ -330,17 +330,16 @@ class Iteration:
     async def __anext__(self) -> Any:
         steps = self.steps
         item = steps.poll()
-        if item is NOTHING:
-            if asyncio.get_running_loop() is not steps.driver.loop:
-                raise RuntimeError(ELSEWHERE)
-            item = steps.made()
         if item is not NOTHING:
             return item
-        # Kept, and not by this frame: the traceback of a failure leads to it.
+        if asyncio.get_running_loop() is not steps.driver.loop:
+            raise RuntimeError(ELSEWHERE)
+        # Kept, and not by this frame: the traceback of a failure leads to it, also of one that is handled below.
         steps.held.append(self)
         del self
         try:
-            return await steps.next()
+            item = steps.made()
+            return await steps.next() if item is NOTHING else item
         finally:
             steps.held.pop()
 

@@ -257,3 +257,30 @@ async def test_failed_attempts_leave_nothing_to_the_garbage_collector(goes_well:
             gc.enable()
 
     assert await left_by(3) == await left_by(50)
+
+
+async def test_an_iterator_that_is_left_is_closed_though_somebody_keeps_the_failure_of_an_attempt() -> None:
+    kept, open_ones = ValueError("again"), 0
+
+    async def numbers() -> AsyncIterator[int]:
+        nonlocal open_ones
+        open_ones += 1
+        try:
+            yield 0
+            await asyncio.sleep(0)
+            yield 1
+            raise kept
+        finally:
+            open_ones -= 1
+
+    async def read() -> None:
+        async for _ in Flow.defer(lambda: Flow.from_async_iterable(numbers())).retry(9):
+            pass
+
+    for turns in range(20):
+        reading = asyncio.create_task(read())
+        await idle(turns)
+        reading.cancel()
+        await asyncio.wait([reading])
+        await idle()
+        assert 0 == open_ones, turns
