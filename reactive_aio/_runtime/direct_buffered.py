@@ -1,7 +1,8 @@
 """Direct runs of a part of a flow: the task that awaits an end of a window or a group needs no driver.
 
-A flow of many small groups has an end for each of them. The one region of such an end takes the lists that its source keeps,
-in turns of the event loop. Order, demand and failures are those of a driver.
+A flow of many small groups has an end for each of them. The one region of such an end takes the lists that its source keeps. It
+does so in the step of the task that awaits the end, while that has time left, and else in turns of the event loop. Order, demand and
+failures are those of a driver.
 """
 
 from __future__ import annotations
