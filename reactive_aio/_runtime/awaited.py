@@ -122,10 +122,12 @@ class AwaitedInput:
             then = 0.0 if self.collecting else budgets.clock()
             reading, until = self.reading or self.begun(), self._budget.until
             while True:
-                if not self.collecting:
-                    self.collecting = min(demand - len(listed), self._most)
+                if self.collecting:
+                    wanted = None
+                else:
+                    wanted = self.collecting = min(demand - len(listed), self._most)
                 try:
-                    it = next(reading)
+                    it = reading.send(wanted if reading.gi_suspended and reading.gi_yieldfrom is None else None)
                 except StopIteration:
                     self.reading = None  # as `over`
                     self.ended = True
@@ -284,7 +286,8 @@ class AwaitedInput:
     def _read(self) -> Generator[Any, None, None]:
         """Open, advance and close the iterator; always under the identity and in the context of the owner.
 
-        An element is given by this generator itself, and what is awaited by one that it delegates to.
+        An element is given by this generator itself, and what is awaited by one that it delegates to. Where it has given an element,
+        it can be sent the number of elements to collect next.
         """
         iterator: AsyncIterator[Any] | None = None
         failure: BaseException | None = None
@@ -300,15 +303,16 @@ class AwaitedInput:
                         yield ANSWERED
                     while answers:
                         yield answers.pop(0)
+                    more = self.collecting
                     while True:
-                        if not self.collecting:
-                            yield (yield from following())
-                            continue
-                        append, more = self.collected.append, self.collecting
+                        # No look at `collecting` for each element: that takes a sixth of the time of a ready one.
+                        while not more:
+                            more = yield (yield from following())
+                        append = self.collected.append
                         while more and not self.left:
                             append((yield from following()))
                             more -= 1
-                        yield LISTED
+                        more = yield LISTED
                 except Interrupted as interrupted:
                     untold.append(interrupted.cancelled)
         except Left as leaving:
