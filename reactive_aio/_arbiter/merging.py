@@ -21,30 +21,35 @@ FEW: Final = 8
 
 
 class Merged(Inner):
-    """One of the flows that are merged. It adds to the elements of a turn by one call."""
+    """One of the flows that are merged. It passes its elements on by itself, since most of them come one at a time."""
 
     __slots__ = ()
 
     def on_chunk(self, items: list[Any]) -> None:
-        """Add elements to those of this turn of the event loop, where they are passed on together. Else pass them to the owner."""
+        """Pass elements on as a whole list if there is demand and none wait. Else keep them.
+
+        Where several flows emit under unbounded demand, add them to those of this turn of the event loop.
+        """
         merging: Any = self._owner
-        if (
-            merging is None
-            or self.ended
-            or merging.demand != UNBOUNDED
-            or merging.ready
-            or merging.busy
-            or not (merging.together or (len(items) <= FEW and len(merging.inners) >= SEVERAL))
-            or self.prefetch is None  # the outer flow of `flat_map`, whose elements are mapped
-        ):
-            super().on_chunk(items)
+        if merging is None or self.ended:
+            discard(items)
             return
         count = len(items)
         self.received += count
+        demand = merging.demand
+        if demand < count or merging.busy or merging.ready:
+            if not self.kept:
+                merging.ready.append(self)
+            self.kept.extend(items)
+            merging.go()
+            return
         self.consumed += count
-        if not merging.together:
-            merging.next_turn(merging.pass_on)
-        merging.together += items
+        if demand == UNBOUNDED and (merging.together or (count <= FEW and len(merging.inners) >= SEVERAL)):
+            if not merging.together:
+                merging.next_turn(merging.pass_on)
+            merging.together += items
+        else:
+            merging.emit(items)
         if self.consumed >= self.limit:
             merging.feed(self)
 
@@ -78,19 +83,6 @@ class Merging(Gathering):
         for error in errors.values():
             self.inlet.dropped(error)
 
-    def on_chunk(self, inner: Inner, items: list[Any]) -> None:
-        """Pass elements on as whole lists if there is demand and none wait. Else keep them."""
-        count = len(items)
-        if self.demand >= count and not self.ready and not self.busy:
-            inner.consumed += count
-            self.emit(items)
-            if inner.consumed >= inner.limit:
-                self.feed(inner)
-            return
-        if not inner.kept:
-            self.ready.append(inner)
-        super().on_chunk(inner, items)
-
     def pass_on(self, _: None) -> None:
         """Pass on what has arrived in this turn of the event loop."""
         if self.together:
@@ -110,9 +102,9 @@ class Merging(Gathering):
         if inner.kept:
             self.ready.append(inner)
         self.emit(items)
-        if inner.spent and inner in self.inners:
+        if inner.ended and not inner.kept and inner in self.inners:  # as `spent`, without a call
             self.on_spent(inner)
-        else:
+        elif inner.consumed >= inner.limit:
             self.feed(inner)
         return bool(self.ready and self.demand)
 

@@ -82,7 +82,8 @@ class SpareOwner(Owner):
         """Take the task back from an iterator that has ended without a wait. Return False if it has not."""
         if not self._fresh or self._source.reading is not None or not reader.closed:
             return False
-        self.report(reader)
+        if self._source.cleanup is not None or self._source.error is not None:
+            self.report(reader)
         self._reader = None
         return True
 

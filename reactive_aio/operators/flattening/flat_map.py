@@ -42,7 +42,8 @@ class FlatMap(Pushed[T]):
     def open(self, inlet: Inlet[Any]) -> Subscription:
         """Begin with as many elements as flows may be read at the same time."""
         mapping = FlatMapping(inlet, mapper=Mapper(inlet, "flat_map", self.fn), ahead=self.ahead)
-        mapping.outer = mapping.enter(None)
+        outer = mapping.outer = Inner(mapping)  # its elements are mapped, not merged
+        mapping.inners[outer] = None
         mapping.outer.request(self.max_concurrency)
         # In a callback, so that what is wanted by then has been asked for before the first element comes.
         mapping.subscribe(self.flow, mapping.outer, at_once=False)
@@ -60,14 +61,6 @@ class FlatMapping(Merging):
     """The number of elements to map before their given elements are emitted."""
     _left: int = field(init=False, default=AT_ONCE)
     """The number of flows that may begin before the next turn of the event loop."""
-
-    def on_chunk(self, inner: Inner, items: list[Any]) -> None:
-        """Keep elements to map. Merge the others."""
-        if inner is self.outer:
-            inner.keep(items)
-            self.go()
-        else:
-            super().on_chunk(inner, items)
 
     def step(self) -> bool:
         """Begin the flows of the waiting elements, and emit kept elements of one."""

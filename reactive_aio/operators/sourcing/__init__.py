@@ -7,7 +7,7 @@ from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Iterat
 from contextvars import ContextVar
 from inspect import isasyncgenfunction
 from os import PathLike
-from types import AsyncGeneratorType
+from types import AsyncGeneratorType, FunctionType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast, overload
 
 from ..._fusion import label
@@ -195,8 +195,8 @@ class Sourcing(Computed[T_co]):
         ['tick', 'tock', 'tick', 'tock']
         """
         given, made = of_async_iterables()
-        # The class first, since the ABC takes as long as all the rest.
-        if isinstance(items, (AsyncGeneratorType, AsyncIterable)):
+        # The classes first, since the ABC takes as long as all the rest.
+        if type(items) is not FunctionType and isinstance(items, (AsyncGeneratorType, AsyncIterable)):
             return cls._begin(given(items))
         if not callable(items):
             hint = ". Use Flow.from_iterable" if isinstance(items, Iterable) else ""
