@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from sys import exception
 from typing import Any, Final, TypeVar
 
 from attrs import define, field, frozen
@@ -68,7 +69,8 @@ class CombiningLatest(Gathering):
 
     def on_chunk(self, inner: Inner, items: list[Any]) -> None:
         """Emit a tuple for each element if there is demand and none wait. Else keep them, and note whose turn it is."""
-        if self.demand >= len(items) and not (self._missing or self._arrived) and self.idle:
+        idle = not self.busy and exception() is None  # as `idle`, without a call
+        if idle and self.demand >= len(items) and not (self._missing or self._arrived):
             inner.consumed += len(items)
             self._combine(inner.key, items)
             if inner.consumed >= inner.limit:
@@ -97,13 +99,17 @@ class CombiningLatest(Gathering):
     def _combine(self, place: int, items: list[Any]) -> None:
         """Emit a tuple for each element, or keep the last one for those to come."""
         latest = self._latest
-        before, after = latest[:place], latest[place + 1 :]
         replaced, latest[place] = latest[place], items[-1]
         if replaced is NOTHING:
             self._missing -= 1
         elif self._missing:
             discard([replaced])
-        if not self._missing:
+        if self._missing:
+            return
+        if len(items) == 1:  # most flows emit one at a time
+            self.emit([tuple(latest)])
+        else:
+            before, after = latest[:place], latest[place + 1 :]
             self.emit([(*before, item, *after) for item in items])
 
     def on_spent(self, inner: Inner) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from sys import exception
+from typing import Any, ClassVar, TypeVar
 
 from attrs import define, frozen
 
 from ..._arbiter import Gathering, Inner
 from ..._plan import Inlet, Pushed
 from ..._plan.nodes import FlowLike
+from ...hooks import discard
 from ...spec import Subscription
 from .concat import first_of
 
@@ -39,6 +41,26 @@ class Zip(Pushed[T]):
         return zipping
 
 
+class Zipped(Inner):
+    """One of the flows. It keeps its elements by itself, since most of them come one at a time."""
+
+    __slots__ = ()
+
+    def on_chunk(self, items: list[Any]) -> None:
+        """Keep elements, and make tuples where there is one of each flow."""
+        zipping: Any = self._owner
+        if zipping is None or self.ended:
+            discard(items)
+            return
+        self.received += len(items)
+        kept = self.kept
+        if not kept:
+            zipping.lacking -= 1
+        kept += items
+        if not zipping.lacking:
+            zipping.arrived(len(kept))
+
+
 @define(eq=False)
 class Zipping(Gathering):
     """Keeps the arrived elements until there is one of each flow, and emits the requested tuples.
@@ -46,23 +68,26 @@ class Zipping(Gathering):
     Of flows that have ended and have nothing left the first in order decides how the whole ends, as in the builtin.
     """
 
+    _kind: ClassVar[type[Inner]] = Zipped
+
     lacking: int
     """The number of flows without a kept element."""
 
-    def on_chunk(self, inner: Inner, items: list[Any]) -> None:
-        """Keep elements, and make tuples where there is one of each."""
-        kept = inner.kept
-        if not kept:
-            self.lacking -= 1
-        kept += items  # as `keep`, without its call
-        if self.lacking:
-            return
-        if not self.idle:
+    def arrived(self, count: int) -> None:
+        """Make tuples, now that there is an element of each flow, and ``count`` of the last one."""
+        if self.busy or exception() is not None:  # as `idle`, without a call
             self.go()
-        elif len(kept) == 1:
-            self.work(self._one)
-        else:
-            self.work(self._pair)
+            return
+        self.busy = True
+        try:
+            if count == 1:
+                self._one()
+            else:
+                self._pair()
+        finally:
+            self.busy = False
+        if self._noted:
+            self.go()
 
     def on_end(self, inner: Inner) -> None:
         """End if it has no more elements. Else the end is looked for when they have been taken."""
