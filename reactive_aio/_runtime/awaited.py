@@ -22,8 +22,8 @@ from ..hooks import also_failed, discard
 
 R = TypeVar("R")
 
-Reading: TypeAlias = "GeneratorType[Any, None, None]"
-"""Yields the elements of an iterator, and in between the objects that it awaits."""
+Reading: TypeAlias = "GeneratorType[Any, int | None, None]"
+"""Yields the elements of an iterator, and in between the objects that it awaits. Behind an element it can be sent how many to collect next."""
 
 
 MANY: Final = 8
@@ -283,11 +283,10 @@ class AwaitedInput:
     # -- the iterator
 
     @coroutine
-    def _read(self) -> Generator[Any, None, None]:
+    def _read(self) -> Generator[Any, int | None, None]:
         """Open, advance and close the iterator; always under the identity and in the context of the owner.
 
-        An element is given by this generator itself, and what is awaited by one that it delegates to. Where it has given an element,
-        it can be sent the number of elements to collect next.
+        An element is given by this generator itself, and what is awaited by one that it delegates to.
         """
         iterator: AsyncIterator[Any] | None = None
         failure: BaseException | None = None
@@ -303,9 +302,9 @@ class AwaitedInput:
                         yield ANSWERED
                     while answers:
                         yield answers.pop(0)
-                    more = self.collecting
+                    more: int | None = self.collecting
                     while True:
-                        # No look at `collecting` for each element: that takes a sixth of the time of a ready one.
+                        # The number is sent, so that no attribute is read for each element.
                         while not more:
                             more = yield (yield from following())
                         append = self.collected.append

@@ -50,7 +50,9 @@ class FromAsyncMade(Awaited[T]):
     def iterator(self, where: object) -> AsyncIterator[T]:
         """Make an async iterable, and return its iterator."""
         items: Any = self.make()
-        if isinstance(items, (AsyncGeneratorType, AsyncIterable)):  # the class first, since the ABC takes longer than all the rest
+        if isinstance(
+            items, (AsyncGeneratorType, AsyncIterable)
+        ):  # the class first, since the ABC takes longer than all the rest
             return aiter(items)
         made = f"{label(self.make)} must return an async iterable, but returned {label(items)}: {where}"
         raise TypeError(made + (". Use Flow.from_iterable" if isinstance(items, Iterable) else ""))
