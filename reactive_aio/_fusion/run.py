@@ -157,7 +157,8 @@ class RegionRun(Passes):
 
         A stage that does not look at the time has no reason to end a pass. Called again and again, it might never take an element.
         """
-        before = _last_suspended(self.made, len(self.made) - 1)
+        made = self.made
+        before = _last_suspended(made, len(made) - 1) if len(made) > 1 else -1
         if before < 0:
             return None
         at = before + 1

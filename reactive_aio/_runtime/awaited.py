@@ -158,7 +158,7 @@ class AwaitedInput:
         if self._answers:
             self._answering = True
             return _one(self._answered())
-        return None if self.ended else self.begun()
+        return None if self.ended else self.reading or self.begun()
 
     def _answered(self) -> Any:
         *before, answer = self._answers

@@ -13,6 +13,7 @@ from contextvars import Context
 from types import GeneratorType, coroutine
 from typing import Any, cast
 
+from .._core import budgets
 from .._core.guard import FAILURES
 from .._core.identity import next_as
 from .._core.missing import NOTHING
@@ -279,4 +280,4 @@ class AwaitedDriver(RegionDriver):
             raise
         if self.bare and not self.cancelled:
             self.run.pace.awaiting = None
-            self.run.begin(self.source.stretch(), self.budget.deadline())
+            self.run.begin(self.source.stretch(), budgets.clock() + self.budget.part)  # as `Budget.deadline`, without a call

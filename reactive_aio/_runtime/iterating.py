@@ -144,11 +144,6 @@ class Steps(Held):
         self.driver = assemble(plan, self, FlowHost(self.lifetime), context, each=not unseen)
         self._poll = nothing if self._hops else self.driver.poll
 
-    @property
-    def clear(self) -> bool:
-        """Whether no element is on its way."""
-        return self.poll is not nothing
-
     def made(self) -> Any:
         """Return the next element, which `poll` has not, if it can be made without a wait; else NOTHING."""
         if self.poll is nothing or self._over or self.driver.bare or budgets.clock() >= self._until:
@@ -161,7 +156,7 @@ class Steps(Held):
 
     async def next(self) -> Any:
         """Return the next element, which neither `poll` nor `made` has. Raise StopAsyncIteration or the failure last."""
-        while self.clear and self.driver.bare:
+        while self.poll is not nothing and self.driver.bare:
             self._pulling = True
             try:
                 await self.driver.let_turn()
