@@ -52,6 +52,16 @@ class Drain(ABC):
         else:
             self.later()  # see `idle`
 
+    def work(self, piece: Callable[[], None]) -> None:
+        """Do a piece of work in the place of a step; to be called where it is `idle`."""
+        self.busy = True
+        try:
+            piece()
+        finally:
+            self.busy = False
+        if self._noted:
+            self.go()
+
     def later(self) -> None:
         """Work in an event, or have the loop that is at work go on: a region that asks is in the middle of its turn."""
         self._noted = True

@@ -264,11 +264,7 @@ class RegionHost:
     def _is_at_hand(self, flow: FlowLike) -> bool:
         """Return whether a flow is one of given elements here, with at most stateless stages."""
         nodes = flow.__nodes__
-        source: Any = nodes.source.operator
-        # The kind first: `at_hand` is a call.
-        if source.kind != "pulled" or not source.at_hand:
-            return False
-        return self._is_here(flow) and (not nodes.steps or _is_stateless(nodes))
+        return nodes.source.operator.at_hand and self._is_here(flow) and (not nodes.steps or _is_stateless(nodes))
 
 
 @define(eq=False)

@@ -66,7 +66,7 @@ def refill_after(prefetch: int) -> int:
     >>> refill_after(256), refill_after(1)
     (192, 1)
     """
-    return prefetch - (prefetch >> 2)
+    return prefetch - quarter(prefetch)
 
 
 def demand_error(n: object) -> Exception | None:

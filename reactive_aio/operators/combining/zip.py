@@ -46,6 +46,8 @@ class Zipped(Inner):
 
     __slots__ = ()
 
+    received: int
+
     def on_chunk(self, items: list[Any]) -> None:
         """Keep elements, and make tuples where there is one of each flow."""
         zipping: Any = self._owner
@@ -77,17 +79,10 @@ class Zipping(Gathering):
         """Make tuples, now that there is an element of each flow, and ``count`` of the last one."""
         if self.busy or exception() is not None:  # as `idle`, without a call
             self.go()
-            return
-        self.busy = True
-        try:
-            if count == 1:
-                self._one()
-            else:
-                self._pair()
-        finally:
-            self.busy = False
-        if self._noted:
-            self.go()
+        elif count == 1:
+            self.work(self._one)
+        else:
+            self.work(self._pair)
 
     def on_end(self, inner: Inner) -> None:
         """End if it has no more elements. Else the end is looked for when they have been taken."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
-from types import AsyncGeneratorType
 from typing import Any, TypeVar
 
 from attrs import define, field, frozen
@@ -49,10 +48,10 @@ class FromAsyncMade(Awaited[T]):
 
     def iterator(self, where: object) -> AsyncIterator[T]:
         """Make an async iterable, and return its iterator."""
-        items: Any = self.make()
-        if isinstance(
-            items, (AsyncGeneratorType, AsyncIterable)
-        ):  # the class first, since the ABC takes longer than all the rest
-            return aiter(items)
+        items = self.make()
+        iterable: Any = items
+        # As `isinstance(items, AsyncIterable)`, which takes longer than all the rest.
+        if getattr(type(items), "__aiter__", None) is not None:
+            return aiter(iterable)
         made = f"{label(self.make)} must return an async iterable, but returned {label(items)}: {where}"
         raise TypeError(made + (". Use Flow.from_iterable" if isinstance(items, Iterable) else ""))
