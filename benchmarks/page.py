@@ -138,7 +138,7 @@ LIMITS: Final = """\
   turn of the loop. Tasks by hand take 16 calls, and aioitertools 28. So here calls are not all that counts: each wait passes three more generators than
   by hand, and demand is counted for the source and for the region. Runs gave 1.38 to 1.50 times the tasks by hand, and 1.05 to 1.15 times aioitertools, which
   has neither demand nor a bound. A pair of a zip takes 45 calls, and 29 of them are not ours.
-- **Inner flows.** Generators that never wait run in the name of one task, one after another. So `concat_map` takes 65 calls for each, and `flat_map` 71. With
+- **Inner flows.** Generators that never wait run in the name of one task, one after another. So `concat_map` takes 67 calls for each, and `flat_map` 73. With
   a task for each both took 101, and `concat_map` a turn of the event loop as well: 22 and 26 times the loop by hand. The rest is to build the
   flow, to subscribe, and to signal the elements and the end. Runs give 14 to 20 times (`flat_map`) and 12.6 to 14 (`concat_map`).
 - **Groups.** A group of two elements is a flow, with an end that is awaited in a task: 169 calls. A task with a queue by hand takes 75, and has no bound
@@ -149,7 +149,7 @@ LIMITS: Final = """\
   to an async generator of three took 25 to 27 times the loop by hand, and `concat_map` 18 to 21. A pair of a zip took 1.56 to 1.65 times the tasks by
   hand. An element of eight that are merged took 1.47 to 1.52 times, and 1.13 to 1.16 times aioitertools. `sum` over a ready generator took 2.04 times the
   bare loop, and over a suspended one 1.30. All other bars of these chapters were met there too, but for a group of two.
-- **A slow day.** An EPYC that ran at about half its speed, and not evenly, gave these figures for the present version. They differ from the tables most where a bar is
+- **A slow machine.** An EPYC that ran at about half its speed, and not evenly, gave these figures for the present version. They differ from the tables most where a bar is
   in microseconds. `flat_map` to an async generator of three took 18.9 times the loop by hand, and 23.2 before an inner flow took fewer calls. `concat_map` took
   18.0 times. A pair of a zip took 1.70 times the tasks by hand. `sum` over a ready generator took 2.14 times the bare loop. `async for` over a range took 2.5
   to 3.4 times an async generator, in the version before as well. A run of `repeat` took 4.7 us, one of `retry` 7.9, and a group of two 138.

@@ -21,7 +21,7 @@ FEW: Final = 8
 
 
 class Merged(Inner):
-    """One of the flows that are merged. It passes its elements on by itself, since most of them come one at a time."""
+    """The subscriber of one merged flow. It emits elements itself, because most come one at a time, and each call counts."""
 
     __slots__ = ()
 

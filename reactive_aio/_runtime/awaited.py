@@ -122,12 +122,14 @@ class AwaitedInput:
             then = 0.0 if self.collecting else budgets.clock()
             reading, until = self.reading or self.begun(), self._budget.until
             while True:
-                if self.collecting:
-                    wanted = None
-                else:
-                    wanted = self.collecting = min(demand - len(listed), self._most)
+                sent = None
+                if not self.collecting:
+                    self.collecting = min(demand - len(listed), self._most)
+                    # A generator takes a number only where it has given an element. One that begins looks at `collecting`.
+                    if reading.gi_suspended and reading.gi_yieldfrom is None:
+                        sent = self.collecting
                 try:
-                    it = reading.send(wanted if reading.gi_suspended and reading.gi_yieldfrom is None else None)
+                    it = reading.send(sent)
                 except StopIteration:
                     self.reading = None  # as `over`
                     self.ended = True

@@ -280,6 +280,5 @@ class AwaitedDriver(RegionDriver):
             raise
         if self.bare and not self.cancelled:
             self.run.pace.awaiting = None
-            self.run.begin(
-                self.source.stretch(), budgets.clock() + self.budget.part
-            )  # as `Budget.deadline`, without a call
+            until = budgets.clock() + self.budget.part  # as `Budget.deadline`, without a call
+            self.run.begin(self.source.stretch(), until)

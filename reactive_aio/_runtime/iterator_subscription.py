@@ -101,9 +101,8 @@ class IteratorSubscription:
 
     def request(self, n: int) -> None:
         """Note the demand, and serve it in an event."""
-        self.demand = add_demand(self.demand, n) if self.demand else n  # one call less for the first request
-        if not self._due:
-            self._post()
+        self.demand = add_demand(self.demand, n)
+        self._post()
 
     def cancel(self) -> None:
         """Signal nothing any more, and have the iterator closed in an event."""

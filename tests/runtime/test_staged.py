@@ -369,7 +369,7 @@ CHANGED: ContextVar[int] = ContextVar("changed", default=0)
 async def test_the_functions_of_one_subscription_share_a_context_that_is_its_own(
     source: str, stateful: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A region behind a combinator works in the context of the source. A rest for which no time is left is worked on in its own.
+    # Behind a combinator the functions run in the context of the source. When a turn has no time left, the rest runs in another one.
     monkeypatch.setattr(budgets, "clock", lambda: 1.0)
 
     def count(_: int) -> int:

@@ -42,11 +42,11 @@ class Zip(Pushed[T]):
 
 
 class Zipped(Inner):
-    """One of the flows. It keeps its elements by itself, since most of them come one at a time."""
+    """The subscriber of one zipped flow. It stores elements itself, because most come one at a time, and each call counts."""
 
     __slots__ = ()
 
-    received: int
+    received: int  # as in `Inner`: declared for type checkers, which take `+=` for a new attribute
 
     def on_chunk(self, items: list[Any]) -> None:
         """Keep elements, and make tuples where there is one of each flow."""
