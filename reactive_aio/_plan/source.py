@@ -143,7 +143,10 @@ class Host(Protocol):
         """
 
     def dropped(self, error: BaseException) -> None:
-        """Report to the hook a failure that is not raised. The error that the end raises, if any, gets a note of it."""
+        """Report to the hook a failure that is not raised, once. The error that the end raises, if any, gets a note of it."""
+
+    def also_raised(self, error: BaseException) -> None:
+        """Do the same for an error of a call. Each one is reported, even if several calls raise the same exception."""
 
     def given(self, flow: FlowLike, most: int) -> list[Any] | Failed | None:
         """Return the elements of an inner flow of given ones, at most ``most``, that can be passed on now.

@@ -117,6 +117,11 @@ class RegionHost:
         if not self.driver.host.knows(error):
             self.driver.host.dropped(error)
 
+    def also_raised(self, error: BaseException) -> None:
+        """Report to the hook an error of a call, as `dropped` does, each time that it is raised."""
+        if not self.driver.host.knows(error):
+            self.driver.host.also_raised(error)
+
     def subscribe(
         self,
         flow: FlowLike,

@@ -19,7 +19,6 @@ from .._core.missing import MISSING
 from .._core.notes import add_note
 from .._fusion import Call, Placed, RegionRun
 from .._plan import Awaited
-from ..hooks import drop_error
 from .awaited import AwaitedInput
 from .direct import Direct
 from .host import FlowHost
@@ -48,7 +47,6 @@ async def run_awaited(feed: Placed[Any], stages: Sequence[Placed[Any]], default:
             run.cancel()
         except GeneratorExit:  # somebody closes this coroutine, which may wait for nothing any more
             run.cancel()
-            run.host.lifetime.unawaited()
             run.drop(kept)
             raise
     try:
@@ -116,11 +114,8 @@ class DirectAwaited(Direct, Taker):
 
     def drop(self, kept: Kept | None) -> None:
         """Report to the hooks what reaches no subscriber."""
-        if self.error is not None:
-            drop_error(self.error)
+        self.host.lifetime.unawaited(self.error)
         discard_kept(self.value, kept)
-        if self._host is not None:
-            self._host.lifetime.unawaited()
 
     def conclude(self) -> None:
         """Find what the end raises: the failure of the flow, else the first one of its cleanup."""

@@ -168,8 +168,8 @@ class RegionDriver(Emission):
             if error is not None:
                 self.host.hear(error)
             self.upstream.end(error)
-        elif error is not None and not self._is_known(error):
-            drop_error(error)
+        elif error is not None:
+            self.host.dropped(error)
 
     @property
     def demand(self) -> int:

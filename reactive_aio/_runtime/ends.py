@@ -18,7 +18,6 @@ from .._plan import Awaited, Buffered, FlowLike, Plan, PublishOn, Pulled, Subscr
 from .._plan.capabilities import LOOP
 from .._plan.nodes import reads_nothing
 from .._plan.source import Source
-from ..hooks import drop_error
 from ..schedulers.base import Scheduler
 from ..schedulers.current import Current
 from ..spec import Subscriber, Subscription
@@ -106,10 +105,9 @@ class _Result(Held):
         if not self.over.done():
             self.over.set_result(None)
 
-    def drop(self) -> None:
-        """Report to the hooks the elements that reach nobody, because the wait was cancelled."""
-        if self.error is not None:
-            drop_error(self.error)
+    def drop(self, lifetime: Lifetime) -> None:
+        """Report to the hooks what reaches nobody, because the wait was cancelled."""
+        lifetime.unawaited(self.error)
         discard_kept(self.value, self.kept)
 
 
@@ -170,8 +168,7 @@ async def only_of(plan: Plan, default: Any, *, kept: Kept | None = None) -> Any:
             if may_wait:
                 await lifetime.ended()
     except (asyncio.CancelledError, GeneratorExit):
-        result.drop()
-        lifetime.unawaited()
+        result.drop(lifetime)
         raise
     result.error = lifetime.outcome(result.as_it_came())
     if result.error is not None:

@@ -59,7 +59,7 @@ class FlowHost:
         """Pass on the error of a cleanup after the end of the flow, from any thread, in the subscriber's context."""
         error = as_failure(error)
         if self.failed:
-            self.dropped(error)
+            self.also_raised(error)
         else:
             self.fail_reader(error)
 
@@ -71,7 +71,7 @@ class FlowHost:
         if outer is None:
             host.lifetime.cleanup_failed(error)
         elif (reader := outer.reader) is None:
-            outer.dropped(error)
+            outer.also_raised(error)
         else:
             # The end must not be told that all has ended before this has been heard.
             release = self.lifetime.hold()
@@ -85,10 +85,15 @@ class FlowHost:
             reader.post(tell, error)
 
     def dropped(self, error: BaseException) -> None:
-        """Report to the hook a failure that is not raised, unless it has come to a flow that reads this one by another way.
+        """Report to the hook the failure of a flow that is not raised, unless it has come by another way.
 
         The error that the end raises, if any, gets a note of it.
         """
+        if not self.lifetime.has_reported(error):
+            self.also_raised(error)
+
+    def also_raised(self, error: BaseException) -> None:
+        """Report to the hook an error of a cleanup or of a call. Each one is reported, even if all raise the same exception."""
         if self.outer is not None and self.outer.knows(error):
             return
         self.lifetime.reported(error)

@@ -19,7 +19,7 @@ from .._core.guard import FAILURES, as_failure, as_of_a_generator, cancels, is_c
 from .._core.missing import MISSING, NOTHING
 from .._core.notes import add_note
 from .._plan import FlowLike, Plan, Pulled, Snapshot
-from ..hooks import discard, drop_error
+from ..hooks import discard
 from ..spec import Subscription
 from .assemble import assemble
 from .driver import RegionDriver
@@ -231,14 +231,14 @@ class Steps(Held):
         self._wake()
         try:
             if error is not None and is_closed_with(error, self.driver.loop):  # nothing can be awaited here
-                self.lifetime.unawaited()
+                self._drop()
             else:
                 await self.lifetime.ended()
-        except asyncio.CancelledError:
-            self.lifetime.unawaited()
-            raise
-        finally:
+        except (asyncio.CancelledError, GeneratorExit):
             self._drop()
+            raise
+        if (untaken := self._untaken()) is not None:
+            self.lifetime.report(untaken)
         return self.lifetime.outcome(error)
 
     async def close(self) -> None:
@@ -250,22 +250,23 @@ class Steps(Held):
     def leave(self) -> None:
         """Cancel, because no reference to the iterator is left."""
         self._left = True
-        self._drop()
         driver = self.driver
-        driver.context.copy().run(self.lifetime.unawaited)
+        # A copy, since this may be the last act of a function of the flow, which runs in the context itself.
+        driver.context.copy().run(self._drop)
         if not driver.closed and not driver.loop.is_closed():
             driver.cancel()
 
     def _drop(self) -> None:
-        """Report to the hooks the elements that came for a cancelled wait."""
+        """Report to the hooks what came for a cancelled wait, and what the cleanup raises: nobody awaits the end."""
+        self.lifetime.unawaited(self._untaken())
+
+    def _untaken(self) -> BaseException | None:
+        """Take what came for a cancelled wait. Report an element to the hook, and return the failure."""
         item, self._item = self._item, NOTHING
         error, self.error = self.error, None
-        # A copy, since this may be the last act of a function of the flow, which runs in the context itself.
         if item is not NOTHING:
-            self.driver.context.copy().run(discard, [item])
-        if error is not None:
-            self.lifetime.reported(error)
-            self.driver.context.copy().run(drop_error, error)
+            discard([item])
+        return error
 
     # -- the Receiver of the flow
 
@@ -289,7 +290,7 @@ class Steps(Held):
     def on_error(self, error: BaseException) -> None:
         """Take the failure."""
         if self._left:
-            drop_error(error)
+            self.lifetime.report(error)
             return
         self.hold(error)
         self.on_complete()

@@ -69,6 +69,8 @@ class Lifetime:
     """Notes for the failure of the flow: the latest, as retries may go on for ever."""
     _doubted: tuple[BaseException, ...] = field(init=False, default=())
     """Failures that have come to the end by another way as well, perhaps. It will be known when the end is."""
+    _reported: tuple[BaseException, ...] = field(init=False, default=())
+    """Failures that have gone to the hook, the latest. They may come by another way as well until the end."""
 
     def part(self) -> Lifetime:
         """Return the lifetime of a region. Its place is kept until nothing is held there, because it takes turns."""
@@ -144,17 +146,28 @@ class Lifetime:
         """
         whole = self._whole or self
         with whole._lock:
-            known = any(each is error for each in whole._doubted)
+            known = any(each is error for each in (*whole._doubted, *whole._reported))
             if (whole._awaited or whole._told) and not known and len(whole._doubted) < NOTED:
                 whole._doubted += (error,)
                 known = True
         return known
 
     def reported(self, error: BaseException) -> None:
-        """Doubt a failure no more: it has just gone to the hook, from where the end was to get it."""
+        """Note that a failure has gone to the hook. It does not go there again if it comes by another way."""
         whole = self._whole or self
         with whole._lock:
             whole._doubted = tuple(each for each in whole._doubted if each is not error)
+            whole._reported = (*whole._reported, error)[-NOTED:]
+
+    def has_reported(self, error: BaseException) -> bool:
+        """Return whether a failure has gone to the hook."""
+        return any(each is error for each in (self._whole or self)._reported)
+
+    def report(self, error: BaseException) -> None:
+        """Pass a failure to the hook that the end neither raises nor signals, unless it has gone there."""
+        if not self.has_reported(error):
+            self.reported(error)
+            drop_error(error)
 
     def outcome(self, error: BaseException | None) -> BaseException | None:
         """Return what the awaited end raises: the failure of the flow, else the first of the cleanup.
@@ -168,7 +181,7 @@ class Lifetime:
         try:
             for each in doubted:
                 if each is not error:
-                    drop_error(each)
+                    self.report(each)
                     notes += (also(each),)
             for failure in failures:
                 if error is None:
@@ -182,6 +195,7 @@ class Lifetime:
                         add_note(error, note)
             return error
         finally:
+            self._reported = ()
             del error, failures, doubted  # a traceback leads back to here
 
     def settle(self, error: BaseException | None) -> None:
@@ -191,16 +205,24 @@ class Lifetime:
             doubted, self._doubted = self._doubted, ()
         for each in doubted:
             if each is not error:
-                drop_error(each)
+                self.report(each)
+        self._reported = ()
 
-    def unawaited(self) -> None:
-        """Pass the failures of the cleanup to the hook, later ones too: nobody awaits the end any more."""
+    def unawaited(self, error: BaseException | None = None) -> None:
+        """Pass the failure of the flow and those of its cleanup to the hook, later ones too: nobody awaits the end any more."""
         with self._lock:
             self._awaited = False
             failures, self._failures = self._failures, ()
             doubted, self._doubted = self._doubted, ()
-        for failure in (*doubted, *failures):
+        for each in doubted if error is None else (error, *doubted):
+            self.report(each)
+        for failure in failures:
             drop_error(failure)
+        self.then(self._forget)
+
+    def _forget(self) -> None:
+        """Let go of the reported failures. Nothing is held by which they can come again."""
+        self._reported = ()
 
     async def ended(self) -> None:
         """Wait until nothing is held.

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from itertools import count
 from typing import Any
 
 import pytest
 
 from reactive_aio import UNBOUNDED, Flow, Subscription, hooks
+from reactive_aio._core import budgets
 from reactive_aio._runtime.ends import subscribe
 from tests.subscribers import idle
 
@@ -155,11 +157,25 @@ async def cancelled_in_its_cleanup(flow: Flow[Any]) -> None:
         await waiting
 
 
-@pytest.mark.parametrize("leave", [opened, broken_off, cancelled, cancelled_in_its_cleanup])
+async def closed(flow: Flow[Any]) -> None:
+    waiting = flow.to_list()
+    waiting.send(None)
+    await idle()
+    waiting.close()
+
+
+BEHIND = {name: read for name, read in READ.items() if name != "combine_latest"}
+"""Those that keep the failure behind an element. combine_latest fails at once here."""
+
+
+@pytest.mark.parametrize("step", [0, budgets.TURN], ids=["all in one turn", "a turn for each"])
+@pytest.mark.parametrize("several", BEHIND.values(), ids=BEHIND)
+@pytest.mark.parametrize("leave", [opened, broken_off, cancelled, closed, cancelled_in_its_cleanup])
 async def test_a_failure_that_came_by_several_ways_and_is_not_taken_is_reported_once(
-    leave: Callable[[Flow[Any]], Any],
+    leave: Callable[[Flow[Any]], Any], several: Read, step: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reported: list[BaseException] = []
+    monkeypatch.setattr(budgets, "clock", count(step=step).__next__)
 
     async def two() -> AsyncIterator[int]:
         yield 0
@@ -167,7 +183,7 @@ async def test_a_failure_that_came_by_several_ways_and_is_not_taken_is_reported_
         raise OSError("down")
 
     with hooks.using(on_error_dropped=reported.append):
-        await leave(Flow.from_async_iterable(two).group_by(lambda n: n).flat_map(lambda group: group))
+        await leave(several(Flow.from_async_iterable(two)))
         await idle()
 
     assert ["down"] == [str(each) for each in reported]
