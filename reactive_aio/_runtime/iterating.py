@@ -231,14 +231,13 @@ class Steps(Held):
         self._wake()
         try:
             if error is not None and is_closed_with(error, self.driver.loop):  # nothing can be awaited here
-                self._drop()
+                self._report(self.lifetime.unawaited)
             else:
                 await self.lifetime.ended()
         except (asyncio.CancelledError, GeneratorExit):
-            self._drop()
+            self._report(self.lifetime.unawaited)
             raise
-        if (untaken := self._untaken()) is not None:
-            self.lifetime.report(untaken)
+        self._report(self.lifetime.untaken)
         return self.lifetime.outcome(error)
 
     async def close(self) -> None:
@@ -250,23 +249,20 @@ class Steps(Held):
     def leave(self) -> None:
         """Cancel, because no reference to the iterator is left."""
         self._left = True
+        self._report(self.lifetime.unawaited)
         driver = self.driver
-        # A copy, since this may be the last act of a function of the flow, which runs in the context itself.
-        driver.context.copy().run(self._drop)
         if not driver.closed and not driver.loop.is_closed():
             driver.cancel()
 
-    def _drop(self) -> None:
-        """Report to the hooks what came for a cancelled wait, and what the cleanup raises: nobody awaits the end."""
-        self.lifetime.unawaited(self._untaken())
-
-    def _untaken(self) -> BaseException | None:
-        """Take what came for a cancelled wait. Report an element to the hook, and return the failure."""
+    def _report(self, failed: Callable[[BaseException | None], None]) -> None:
+        """Report to the hooks what came for a cancelled wait: an element, or a failure for ``failed`` to see to."""
         item, self._item = self._item, NOTHING
         error, self.error = self.error, None
+        # A copy, since this may be the last act of a function of the flow, which runs in the context itself.
+        run = self.driver.context.copy().run
         if item is not NOTHING:
-            discard([item])
-        return error
+            run(discard, [item])
+        run(failed, error)
 
     # -- the Receiver of the flow
 
@@ -290,7 +286,7 @@ class Steps(Held):
     def on_error(self, error: BaseException) -> None:
         """Take the failure."""
         if self._left:
-            self.lifetime.report(error)
+            self.lifetime.untaken(error)
             return
         self.hold(error)
         self.on_complete()

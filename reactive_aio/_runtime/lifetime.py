@@ -163,9 +163,9 @@ class Lifetime:
         """Return whether a failure has gone to the hook."""
         return any(each is error for each in (self._whole or self)._reported)
 
-    def report(self, error: BaseException) -> None:
-        """Pass a failure to the hook that the end neither raises nor signals, unless it has gone there."""
-        if not self.has_reported(error):
+    def untaken(self, error: BaseException | None) -> None:
+        """Pass a failure to the hook that the end neither raises nor signals, if there is one, unless it has gone there."""
+        if error is not None and not self.has_reported(error):
             self.reported(error)
             drop_error(error)
 
@@ -181,7 +181,7 @@ class Lifetime:
         try:
             for each in doubted:
                 if each is not error:
-                    self.report(each)
+                    self.untaken(each)
                     notes += (also(each),)
             for failure in failures:
                 if error is None:
@@ -205,7 +205,7 @@ class Lifetime:
             doubted, self._doubted = self._doubted, ()
         for each in doubted:
             if each is not error:
-                self.report(each)
+                self.untaken(each)
         self._reported = ()
 
     def unawaited(self, error: BaseException | None = None) -> None:
@@ -215,7 +215,7 @@ class Lifetime:
             failures, self._failures = self._failures, ()
             doubted, self._doubted = self._doubted, ()
         for each in doubted if error is None else (error, *doubted):
-            self.report(each)
+            self.untaken(each)
         for failure in failures:
             drop_error(failure)
         self.then(self._forget)

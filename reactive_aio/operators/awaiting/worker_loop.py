@@ -156,6 +156,10 @@ class Side:
         """Report it to the hook."""
         drop_error(error)
 
+    def also_raised(self, error: BaseException) -> None:
+        """Report it to the hook."""
+        drop_error(error)
+
     def given(self, flow: FlowLike, most: int) -> list[Any] | None:
         """Nothing: elements come when the worker passes them."""
         return None
