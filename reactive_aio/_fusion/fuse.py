@@ -23,7 +23,7 @@ import linecache
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from itertools import count, islice
+from itertools import count, islice, repeat
 from operator import length_hint
 from types import CodeType, GeneratorType
 from typing import Any, ClassVar, Final, Protocol
@@ -74,7 +74,7 @@ class Pace:
     stride: int = 1
     ended: bool = False
     index: int = 0
-    """The number of elements of an uncounted input before the current slice."""
+    """The number of elements of an uncounted input that have been taken, as of the end of a slice."""
     resumes: bool = False
     """Whether what returns early will be called again."""
     waited: float = 0.0
@@ -266,14 +266,14 @@ clock = budgets.clock
 then = clock()
 while True:
     item = NOTHING
-    for item in islice(items, stride):
+    for item in islice(items, SLICE):
 """
 # Elements and what is awaited come by the same door. A generator that has just given what it awaits is inside another one.
 AWAITED: Final = """\
 if items.gi_yieldfrom is not None:
     pace.awaiting = BARE if item is None else (item,)
     pace.stride = stride
-    pace_index -= 1
+    awaits += 1
     return
 """
 # A gathering function yields the awaited future itself, and is sent how many elements have been taken from the list by then. It goes on
@@ -286,7 +286,12 @@ if items.gi_yieldfrom is not None:
     pace.deadline = then + pace.budget.part
     continue
 """
-COUNTED_LOOP: Final = "    for pace_index, item in enumerate(islice(items, stride), pace.index):\n"
+# A tick is taken behind each element, so those that are left tell how many came. An `enumerate` would make a number for each.
+TICKED_LOOP: Final = """\
+    left = SLICE
+    ticks = repeat(None, left)
+    for item, _ in zip(islice(items, left), ticks):
+"""
 PACED_TAIL: Final = """\
     if item is NOTHING:
         pace.stride = stride
@@ -309,7 +314,7 @@ COUNTED_TAIL: Final = """\
         pace.ended = True
         return
 """
-GATHERED_SLICE: Final = "islice(items, min(stride, most - len(given)))"
+GATHERED_SLICE: Final = "min(stride, most - len(given))"
 GATHERED_TAIL: Final = """\
     if len(given) >= most:
         pace.stride = stride
@@ -359,9 +364,9 @@ class _Writer:
     @property
     def count(self) -> str:
         """The line that counts the taken elements."""
-        # It may run twice for a slice, so it takes off once what were no elements.
-        less = "pace_index -= awaits; awaits = 0; " if self.awaited and self.gathers else ""
-        return f"if item is not NOTHING: {less}pace.index = pace_index + 1"
+        # It may run twice for a slice, and counts each tick once.
+        less, again = (" - awaits", "; awaits = 0") if self.awaited else ("", "")
+        return f"pace.index += left - length_hint(ticks){less}; left = length_hint(ticks){again}"
 
     def add(self, indent: int, text: str, place: int | None = None) -> None:
         self.lines.append("    " * indent + text)
@@ -413,7 +418,7 @@ def _generate(
         writer.add(1, f"{writer.name(place, name)} = 0")
     counts = paced and not counted
     if counts:
-        writer.add(1, "item = NOTHING; awaits = 0" if writer.awaited else "item = NOTHING")
+        writer.add(1, "ticks = (); left = awaits = 0" if writer.awaited else "ticks = (); left = 0")
     framed = bool(local or tally or counts)
     if framed:
         writer.add(1, "try:")
@@ -459,8 +464,8 @@ def _head_and_tail(writer: _Writer, counted: bool) -> tuple[str, str]:
     if writer.gathers and writer.longest == LONGEST_PLAIN:
         head, tail = PLAIN_HEAD.replace("ROOM", "min(LONGEST, most - len(given))" if fills else "LONGEST"), PLAIN_TAIL
     else:
-        head = PACED_HEAD if counted else PACED_HEAD[: PACED_HEAD.index("    for item")] + COUNTED_LOOP
-        head = head.replace("islice(items, stride)", GATHERED_SLICE) if fills else head
+        head = PACED_HEAD if counted else PACED_HEAD[: PACED_HEAD.index("    for item")] + TICKED_LOOP
+        head = head.replace("SLICE", GATHERED_SLICE if fills else "stride")
         tail = PACED_TAIL + GATHERED_TAIL if fills else PACED_TAIL
         if counted:
             tail = tail.replace("    if now >= pace.deadline", COUNTED_TAIL + "    if now >= pace.deadline", 1)
@@ -476,6 +481,7 @@ def _compile(writer: _Writer) -> Unit:
         "BARE": BARE,
         "budgets": budgets,
         "islice": islice,
+        "repeat": repeat,
         "length_hint": length_hint,
         "NOTHING": NOTHING,
         "QUICK": writer.quick,

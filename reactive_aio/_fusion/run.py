@@ -406,7 +406,6 @@ class RegionRun(Passes):
                 names.get("pace") is self.pace and "stride" in names and "self" not in names
             ):  # it is a generated function
                 if not self._counted:
-                    index: int | None = names.get("pace_index")
-                    return index if index is None else index - names.get("awaits", 0)
+                    return self.pace.index - 1 if self.pace.index else None
                 return self.total - length_hint(names["items"]) - 1
         return None

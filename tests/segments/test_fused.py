@@ -319,6 +319,18 @@ def test_a_source_that_fails_is_named_with_the_element_before() -> None:
         assert note_of(region(*stages, counted=False), broken()) == "in the source, after element #2"
 
 
+def test_a_source_that_fails_first_in_a_pass_is_named_with_the_element_of_the_pass_before() -> None:
+    def broken() -> Iterator[int]:
+        yield from range(3)
+        raise KeyError("broken")
+
+    run, items = region(Map(abs), counted=False), broken()
+    while run.pace.index < 3:
+        list(run.over(items, deadline=0.0))
+
+    assert note_of(run, items) == "in the source, after element #2"
+
+
 def test_a_source_that_fails_at_once_is_named_alone() -> None:
     def broken() -> Iterator[int]:
         raise KeyError("broken")
