@@ -169,7 +169,7 @@ class RegionDriver(Emission):
                 self.host.hear(error)
             self.upstream.end(error)
         elif error is not None:
-            self.host.dropped(error)
+            self._drop(error)
 
     @property
     def demand(self) -> int:
@@ -386,10 +386,10 @@ class RegionDriver(Emission):
             del failures
             self._done()
 
-    def _is_known(self, error: BaseException) -> bool:
-        """Return whether a failure has come to the flow that reads this one by another way, and so is looked after there."""
-        outer = self.host.outer
-        return outer is not None and outer.knows(error)
+    def _drop(self, error: BaseException) -> None:
+        """Report a failure that nobody takes. That a place has ended is none for a flow that was cancelled."""
+        if not (self.cancelled and isinstance(error, PLACE_ENDED)):
+            self.host.dropped(error)
 
     def _late_failure(self) -> list[BaseException]:
         """Take the failure, if there is one, after elements that will not be taken any more."""
@@ -402,8 +402,7 @@ class RegionDriver(Emission):
         self.receiver = self._open_source = self._straight = None
         self._demand = 0
         for late in self._late_failure() if self._input.error is not None else ():
-            if not ((self.cancelled and isinstance(late, PLACE_ENDED)) or self._is_known(late)):
-                self.host.dropped(late)
+            self._drop(late)
         if self.host.reader is self:
             self.host.reader = None
         if self.handover is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import random
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reactive_aio import UNBOUNDED, Flow, FlowIterator, Snapshot, hooks, schedulers
+from reactive_aio._core import budgets
 from reactive_aio._runtime.snapshot import snapshot
 from tests.registry import AnyFlow
 from tests.subscribers import Recorder, idle
@@ -239,7 +241,8 @@ async def test_stop_and_wait_over_a_thread_too() -> None:
     assert {1} == set(in_flight)
 
 
-async def test_the_figures_of_each_boundary_can_be_read() -> None:
+async def test_the_figures_of_each_boundary_can_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budgets, "clock", itertools.count(step=0).__next__)  # a turn takes all that there is
     flow = (
         Flow.range(100)
         .map(str)

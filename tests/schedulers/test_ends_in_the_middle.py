@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import subprocess
 import sys
 import threading
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from reactive_aio import Flow, SchedulerClosedError, hooks, schedulers
+from reactive_aio._core import budgets
 from reactive_aio.testing import settle
 
 Emit = Callable[[int], Awaitable[None]]
@@ -140,13 +142,18 @@ async def is_cancelled(flow: Flow[int]) -> None:
     await asyncio.wait([task])
 
 
+@pytest.mark.parametrize("step", [0, budgets.TURN], ids=["all in one turn", "a turn for each"])
 @pytest.mark.parametrize("leave_it", [breaks, is_cancelled])
 @pytest.mark.parametrize(
     "pool", [lambda: schedulers.threads(2), lambda: schedulers.thread("left"), lambda: schedulers.processes(1)]
 )
 async def test_a_pool_that_is_closed_behind_a_flow_that_was_left_has_nothing_to_report(
-    pool: Callable[[], Any], leave_it: Callable[[Flow[int]], Awaitable[None]]
+    pool: Callable[[], Any],
+    leave_it: Callable[[Flow[int]], Awaitable[None]],
+    step: float,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(budgets, "clock", itertools.count(step=step).__next__)
     dropped: list[BaseException] = []
     with hooks.using(on_error_dropped=dropped.append):
         with pool().open() as place:
