@@ -142,11 +142,11 @@ class Host(Protocol):
         The awaited end raises it, unless the flow has failed before. Else it goes to the hook.
         """
 
-    def dropped(self, error: BaseException) -> None:
-        """Report to the hook a failure that is not raised, once. The error that the end raises, if any, gets a note of it."""
+    def dropped(self, error: BaseException, *, again: bool = False) -> None:
+        """Report to the hook a failure that is not raised. The error that the end raises, if any, gets a note of it.
 
-    def also_raised(self, error: BaseException) -> None:
-        """Do the same for an error of a call. Each one is reported, even if several calls raise the same exception."""
+        The failure of a flow is reported once. ``again`` is for the error of a call, which is reported each time that it is raised.
+        """
 
     def given(self, flow: FlowLike, most: int) -> list[Any] | Failed | None:
         """Return the elements of an inner flow of given ones, at most ``most``, that can be passed on now.

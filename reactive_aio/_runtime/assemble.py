@@ -112,15 +112,10 @@ class RegionHost:
         # A copy, as this may be called on any thread, and inside the context itself.
         self.driver.context.copy().run(self.driver.host.cleanup_failed, error)
 
-    def dropped(self, error: BaseException) -> None:
+    def dropped(self, error: BaseException, *, again: bool = False) -> None:
         """Report to the hook a failure that is not raised, unless it has come to the region by another way."""
         if not self.driver.host.knows(error):
-            self.driver.host.dropped(error)
-
-    def also_raised(self, error: BaseException) -> None:
-        """Report to the hook an error of a call, as `dropped` does, each time that it is raised."""
-        if not self.driver.host.knows(error):
-            self.driver.host.also_raised(error)
+            self.driver.host.dropped(error, again=again)
 
     def subscribe(
         self,

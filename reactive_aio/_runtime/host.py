@@ -59,7 +59,7 @@ class FlowHost:
         """Pass on the error of a cleanup after the end of the flow, from any thread, in the subscriber's context."""
         error = as_failure(error)
         if self.failed:
-            self.also_raised(error)
+            self.dropped(error, again=True)
         else:
             self.fail_reader(error)
 
@@ -71,7 +71,7 @@ class FlowHost:
         if outer is None:
             host.lifetime.cleanup_failed(error)
         elif (reader := outer.reader) is None:
-            outer.also_raised(error)
+            outer.dropped(error, again=True)
         else:
             # The end must not be told that all has ended before this has been heard.
             release = self.lifetime.hold()
@@ -84,16 +84,14 @@ class FlowHost:
 
             reader.post(tell, error)
 
-    def dropped(self, error: BaseException) -> None:
-        """Report to the hook the failure of a flow that is not raised, unless it has come by another way.
+    def dropped(self, error: BaseException, *, again: bool = False) -> None:
+        """Report to the hook a failure that is not raised, unless it has come by another way.
 
-        The error that the end raises, if any, gets a note of it.
+        With ``again`` it is reported though the same exception has been: each cleanup and each call may raise it. The error
+        that the end raises, if any, gets a note of it.
         """
-        if not self.lifetime.has_reported(error):
-            self.also_raised(error)
-
-    def also_raised(self, error: BaseException) -> None:
-        """Report to the hook an error of a cleanup or of a call. Each one is reported, even if all raise the same exception."""
+        if self.lifetime.has_reported(error) and not again:
+            return
         if self.outer is not None and self.outer.knows(error):
             return
         self.lifetime.reported(error)

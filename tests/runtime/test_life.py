@@ -130,15 +130,16 @@ def test_all_that_is_posted_behind_the_end_of_the_loop_is_handled_in_the_context
     dropped: list[BaseException] = []
     discarded: list[object] = []
     own = SourceCancelledError("a function or source of the flow raised CancelledError")
+    behind = OSError("behind")
     bed = region_of()
     with hooks.using(on_error_dropped=dropped.append, on_discard=discarded.append):
         bed.driver.context = copy_context()
     bed.loop.closed = True
 
-    for event in ((bed.driver.upstream.add, [1, 2]), (bed.driver.take_end, own), (bed.driver.take_end, GONE)):
+    for event in ((bed.driver.upstream.add, [1, 2]), (bed.driver.take_end, own), (bed.driver.take_end, behind)):
         Context().run(bed.driver.post, *event)
 
-    assert ([own, GONE], [1, 2]) == (dropped, discarded)
+    assert ([own, behind], [1, 2]) == (dropped, discarded)
 
 
 @pytest.mark.parametrize("read", [False, True])

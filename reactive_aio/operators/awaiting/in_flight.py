@@ -236,7 +236,7 @@ class InFlight(Gathering):
         """Fail after the other workers have been cancelled and have ended, and after the deliverable results."""
         if self._stopped:
             if not isinstance(error, asyncio.CancelledError):
-                self.inlet.also_raised(error)
+                self.inlet.dropped(error, again=True)
             return
         error = as_of_a_generator(error, label(self.fn), (StopIteration, StopAsyncIteration))
         add_note(error, f"in {self.inlet.where}{'' if number is None else f', on element #{number}'}")

@@ -152,11 +152,7 @@ class Side:
         """Report it to the hook: the worker has no end that could raise it."""
         self.context.copy().run(drop_error, error)
 
-    def dropped(self, error: BaseException) -> None:
-        """Report it to the hook."""
-        drop_error(error)
-
-    def also_raised(self, error: BaseException) -> None:
+    def dropped(self, error: BaseException, *, again: bool = False) -> None:
         """Report it to the hook."""
         drop_error(error)
 
