@@ -406,6 +406,7 @@ class RegionRun(Passes):
                 names.get("pace") is self.pace and "stride" in names and "self" not in names
             ):  # it is a generated function
                 if not self._counted:
+                    # The function has counted up to here in its `finally`.
                     return self.pace.index - 1 if self.pace.index else None
                 return self.total - length_hint(names["items"]) - 1
         return None

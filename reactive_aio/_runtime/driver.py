@@ -387,7 +387,7 @@ class RegionDriver(Emission):
             self._done()
 
     def _drop(self, error: BaseException) -> None:
-        """Report a failure that nobody takes. That a place has ended is none for a flow that was cancelled."""
+        """Report a failure that nobody takes. If the flow was cancelled, the end of its place is not a failure."""
         if not (self.cancelled and isinstance(error, PLACE_ENDED)):
             self.host.dropped(error)
 

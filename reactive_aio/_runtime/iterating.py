@@ -237,7 +237,7 @@ class Steps(Held):
         except (asyncio.CancelledError, GeneratorExit):
             self._report(self.lifetime.unawaited)
             raise
-        self._report(self.lifetime.untaken)
+        self._report(self.lifetime.report_once)
         return self.lifetime.outcome(error)
 
     async def close(self) -> None:
@@ -286,7 +286,7 @@ class Steps(Held):
     def on_error(self, error: BaseException) -> None:
         """Take the failure."""
         if self._left:
-            self.lifetime.untaken(error)
+            self.lifetime.report_once(error)
             return
         self.hold(error)
         self.on_complete()

@@ -163,7 +163,7 @@ class Lifetime:
         """Return whether a failure has gone to the hook."""
         return any(each is error for each in (self._whole or self)._reported)
 
-    def untaken(self, error: BaseException | None) -> None:
+    def report_once(self, error: BaseException | None) -> None:
         """Pass a failure to the hook that the end neither raises nor signals, if there is one, unless it has gone there."""
         if error is not None and not self.has_reported(error):
             self.reported(error)
@@ -181,7 +181,7 @@ class Lifetime:
         try:
             for each in doubted:
                 if each is not error:
-                    self.untaken(each)
+                    self.report_once(each)
                     notes += (also(each),)
             for failure in failures:
                 if error is None:
@@ -205,7 +205,7 @@ class Lifetime:
             doubted, self._doubted = self._doubted, ()
         for each in doubted:
             if each is not error:
-                self.untaken(each)
+                self.report_once(each)
         self._reported = ()
 
     def unawaited(self, error: BaseException | None = None) -> None:
@@ -215,7 +215,7 @@ class Lifetime:
             failures, self._failures = self._failures, ()
             doubted, self._doubted = self._doubted, ()
         for each in doubted if error is None else (error, *doubted):
-            self.untaken(each)
+            self.report_once(each)
         for failure in failures:
             drop_error(failure)
         self.then(self._forget)
