@@ -94,11 +94,11 @@ def processes() -> Iterator[ProcessPool]:
 
 
 def has_nothing_to_do(pool: ThreadPool | ProcessPool) -> bool:
-    """Return whether all chunks have been reported, as far as the loops that read them are there."""
+    """Return whether all chunks and all ends have been reported, as far as the loops that read them are there."""
     if isinstance(pool, ThreadPool):
         return pool._team is None or pool._team in pool._team
-    members: list[Any] = list(pool._members)
-    return not any(chunks for member in members if not member.loop.is_closed() for chunks in member._channels.values())
+    members: list[Any] = [member for member in pool._members if not member.loop.is_closed()]
+    return not any(member._left or any(member._channels.values()) for member in members)
 
 
 def loops_of(thread: ThreadScheduler) -> Callable[[], list[asyncio.AbstractEventLoop]]:
