@@ -14,7 +14,8 @@ import pytest
 from attrs import define, field
 
 from reactive_aio import Flow, schedulers
-from reactive_aio._core.budgets import SHARES, TURN, Budget, Later, Taker
+from reactive_aio._core import budgets
+from reactive_aio._core.budgets import QUICK, SHARES, TURN, Budget, Later, Stride, Taker
 from tests.runtime.by_turns import ByTurns
 
 STEP: float = TURN / 100
@@ -439,3 +440,21 @@ async def test_a_loop_has_one_budget() -> None:
 
 def test_a_loop_that_takes_no_attributes_shares_nothing() -> None:
     assert Budget.of(object()) is not Budget.of(object())  # type: ignore[arg-type]
+
+
+def test_a_stride_doubles_while_it_is_quick_and_then_becomes_what_has_been_quick(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr(budgets, "clock", lambda: now[0])
+    stride = Stride(128)
+    stride.begin()
+
+    def after(of_an_element: float) -> int:
+        now[0] += stride.length * of_an_element
+        stride.is_over(1.0)
+        return stride.length
+
+    assert [after(QUICK / 200) for _ in range(8)] == [2, 4, 8, 16, 32, 64, 128, 128]
+    assert after(QUICK / 99.5) == 99
+    assert after(QUICK * 3) == 1

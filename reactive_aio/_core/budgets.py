@@ -44,9 +44,10 @@ BUDGET: Final = "_reactive_aio_budget"
 
 @define
 class Stride:
-    """The number of elements between two looks at the clock: one at first, and twice as many while they are quick.
+    """The number of elements between two looks at the clock. It is one at first, and doubles while they are quick.
 
-    So a slow function, of this stage or of one behind it, never holds the event loop for many elements.
+    Where they are slow, it becomes the number that would have been quick. So a slow function, of this stage or of one
+    behind it, never holds the event loop for many elements.
     """
 
     longest: int
@@ -62,8 +63,8 @@ class Stride:
     def is_over(self, deadline: float) -> bool:
         """Look at the clock, and choose the number of elements before the next look. Return whether the time is up."""
         now = clock()
-        self.length = 1 if now - self._then > QUICK else min(2 * self.length, self.longest)
-        self._then = now
+        taken, self._then = now - self._then, now
+        self.length = min(2 * self.length, self.longest) if taken <= QUICK else int(self.length * QUICK / taken) or 1
         return now >= deadline
 
 

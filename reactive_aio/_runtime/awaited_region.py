@@ -237,7 +237,10 @@ class AwaitedDriver(RegionDriver):
             return NOTHING
         if item is NOTHING:
             read = run.phase is READING
-            run.ended(input_ended=False)
+            if read and not (run.may_stop or run.made):
+                run.current = None  # as `ended` has it, without a call
+            else:
+                run.ended(input_ended=False)
             if read and run.pace.ended and run.current is None:
                 self.source.used_up()
             elif run.pace.awaiting not in (None, BARE):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextvars import ContextVar, copy_context
 from functools import partial
 from types import TracebackType
@@ -125,6 +125,10 @@ class Steps(Held):
     and while one that has come has not been taken."""
     _poll: Callable[[], Any] = field(init=False)
     """The value of `poll` at all other times."""
+    given: Iterator[Any] = field(init=False, factory=partial(iter, ()))
+    """The elements behind the one that was taken last, if they were requested together. `poll` returns them too."""
+    _given: Iterator[Any] = field(init=False, factory=partial(iter, ()))
+    """Those behind an element that has not been taken."""
     _stride: Stride | None = field(init=False, default=None)
     """Says how many elements to request, if no code can see it: many only while the code that reads them is quick."""
     _hops: bool = field(init=False)
@@ -144,14 +148,22 @@ class Steps(Held):
         self.driver = assemble(plan, self, FlowHost(self.lifetime), context, each=not unseen)
         self._poll = nothing if self._hops else self.driver.poll
 
+    @property
+    def by_one(self) -> bool:
+        """Whether each element is requested alone."""
+        return self._stride is None
+
     def made(self) -> Any:
         """Return the next element, which `poll` has not, if it can be made without a wait; else NOTHING."""
         if self.poll is nothing or self._over or self.driver.bare or budgets.clock() >= self._until:
             return NOTHING
         self._pull()
+        return NOTHING if self._item is NOTHING else self._take()
+
+    def _take(self) -> Any:
+        """Return the element that has come."""
         item, self._item = self._item, NOTHING
-        if item is not NOTHING:
-            self.poll = self._poll
+        self.poll, self.given = self._poll, self._given
         return item
 
     async def next(self) -> Any:
@@ -171,9 +183,7 @@ class Steps(Held):
         if self._item is NOTHING and not self._over:
             await self._arrival()
         if self._item is not NOTHING:
-            item, self._item = self._item, NOTHING
-            self.poll = self._poll
-            return item
+            return self._take()
         await self.lifetime.ended()
         self.error = self.lifetime.outcome(self.as_it_came())
         if self.error is not None:
@@ -227,7 +237,7 @@ class Steps(Held):
         """Cancel, and wait for the cleanup. Return the error to raise, which is ``error`` if there is one."""
         self.driver.cancel()
         self._over = True
-        self.poll = nothing
+        self.poll, self.given = nothing, iter(())
         self._wake()
         try:
             if error is not None and is_closed_with(error, self.driver.loop):  # nothing can be awaited here
@@ -276,9 +286,9 @@ class Steps(Held):
             return
         self._asked = False
         if len(items) > 1:
-            left = iter(items)
-            self._item = next(left)
-            self._poll = partial(next, left, NOTHING)
+            self._given = iter(items)
+            self._item = next(self._given)
+            self._poll = partial(next, self._given, NOTHING)
         else:
             self._item = items[0]
         self._wake()
@@ -314,7 +324,7 @@ class Iteration:
         """Subscribe, on the running loop."""
         steps = Steps()
         steps.begin(flow)
-        return Iteration(steps)
+        return Iteration(steps) if steps.by_one else GivenIteration(steps)
 
     def __aiter__(self) -> Iteration:
         return self
@@ -363,6 +373,19 @@ class Iteration:
     def __del__(self) -> None:
         # Left by `break`.
         self.steps.leave()
+
+
+class GivenIteration(Iteration):
+    """The iterator of a list or a range. Its elements are requested many at a time."""
+
+    __slots__ = ()
+
+    async def __anext__(self) -> Any:
+        for item in self.steps.given:  # the next one, without a call
+            return item
+        rest = Iteration.__anext__(self)
+        del self  # as in there
+        return await rest
 
 
 @define(eq=False)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
+import random
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
@@ -428,6 +430,7 @@ async def test_who_waits_for_an_element_is_told_of_the_end_when_another_closes()
     assert source.cancels == 1
 
 
+@pytest.mark.usefixtures("still")
 @pytest.mark.parametrize("flow", [Flow.range(100), Flow.range(100).map(int)], ids=["given elements", "with a stage"])
 async def test_an_iterator_that_is_closed_gives_none_of_what_was_there(flow: Flow[int]) -> None:
     async with flow.open() as items:
@@ -435,6 +438,28 @@ async def test_an_iterator_that_is_closed_gives_none_of_what_was_there(flow: Flo
         await items.aclose()
         with pytest.raises(StopAsyncIteration):
             await anext(items)
+
+
+@pytest.mark.parametrize("seed", range(5))
+async def test_given_elements_come_once_and_in_order_where_waits_are_cut_short(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are requested many at a time, and the time of a turn is up at random looks at the clock."""
+    by_chance, now, seen, cut = random.Random(seed), itertools.count(), list[int](), 0
+    monkeypatch.setattr(budgets, "clock", lambda: next(now) if by_chance.random() < 0.3 else 0.0)
+
+    async with Flow.range(3000).open() as items:
+        with contextlib.suppress(StopAsyncIteration):
+            while True:
+                task = asyncio.ensure_future(anext(items))
+                await asyncio.sleep(0)
+                if by_chance.random() < 0.5:
+                    cut += task.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    seen.append(await task)
+
+    assert seen == list(range(3000))
+    assert cut
 
 
 async def test_an_end_is_known_again_by_the_types_of_its_arguments() -> None:
