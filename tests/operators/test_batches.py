@@ -145,7 +145,20 @@ async def test_an_argument_that_is_no_batch_is_refused_by_name(wrong: Any, step:
 
 @pytest.mark.parametrize("name", ["numpy", "pandas"])
 @pytest.mark.parametrize(
-    "mask", ["ints", "a list of ints", "a column", "its name", "a tuple", "True", "None", "two dimensions"]
+    "mask",
+    [
+        "ints",
+        "a list of ints",
+        "a column",
+        "its name",
+        "a tuple",
+        "True",
+        "None",
+        "two dimensions",
+        "an empty list",
+        "an empty array",
+        "an array of names",
+    ],
 )
 async def test_an_array_takes_nothing_but_bools_for_a_mask(name: str, mask: str) -> None:
     """Numbers would choose elements by their places, and names columns."""
@@ -159,6 +172,9 @@ async def test_an_array_takes_nothing_but_bools_for_a_mask(name: str, mask: str)
         "True": True,
         "None": None,
         "two dimensions": numpy.ones((3, 1)) > 0,
+        "an empty list": [],
+        "an empty array": numpy.ones(0) > 0,
+        "an array of names": numpy.array(["n"], dtype=object),
     }
     batches = Batches(Flow.of(KINDS[name].make([7, 8, 9])))
 
@@ -194,6 +210,59 @@ async def test_a_mask_of_numpy_bools_in_a_list_is_one() -> None:
     (left,) = await batches.filter(lambda batch: list(batch > 7)).flow.to_list()
 
     assert [8, 9] == left.tolist()
+
+
+@pytest.mark.parametrize("dtype", ["bool", "object"])
+async def test_a_column_of_bools_is_a_mask_and_one_of_names_is_none(dtype: str) -> None:
+    pandas = pytest.importorskip("pandas")
+    batches = Batches(Flow.of(pandas.DataFrame({"n": [7, 8], "m": [1, 2]})))
+
+    (left,) = await batches.filter(lambda _: pandas.Series([False, True], dtype=dtype)).flow.to_list()
+    assert [8] == left["n"].tolist()
+
+    with pytest.raises(TypeError, match="a mask has one bool for each element"):
+        await batches.filter(lambda batch: batch.columns).flow.drain()
+
+
+@pytest.mark.parametrize("mask", [[0, 2], "ab", None, 3], ids=repr)
+async def test_a_list_takes_nothing_but_bools_for_a_mask(mask: Any) -> None:
+    with pytest.raises(TypeError, match=r"the predicate returned .*, but a mask has one bool for each element"):
+        await Batches(Flow.of([7, 8])).filter(lambda _: mask).flow.drain()
+
+
+async def test_a_list_takes_a_mask_of_any_package() -> None:
+    numpy, arrow = pytest.importorskip("numpy"), pytest.importorskip("pyarrow")
+    for make in (numpy.array, arrow.array, iter):
+        assert [[8]] == await Batches(Flow.of([7, 8])).filter(lambda _, make=make: make([False, True])).flow.to_list()
+
+
+async def test_the_places_of_a_frame_are_counted_whatever_its_index_is() -> None:
+    """pandas takes the bounds of a slice for labels where those are floats."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"n": [7, 8, 9]}, index=[10.0, 20.0, 30.0])
+    for batch in (frame, frame["n"]):
+        (left,) = await Batches(Flow.of(batch)).skip(1).take(1).flow.to_list()
+        assert [20.0] == left.index.tolist()
+
+
+async def test_an_arrow_array_of_a_class_of_the_users_is_filtered_by_a_mask_of_arrow() -> None:
+    arrow = pytest.importorskip("pyarrow")
+
+    class Grams(arrow.ExtensionType):  # type: ignore[name-defined]  # whose base is known when it runs
+        def __init__(self) -> None:
+            super().__init__(arrow.int64(), "grams")
+
+        def __arrow_ext_serialize__(self) -> bytes:
+            return b""
+
+        def __arrow_ext_class__(self) -> type[Any]:
+            return type("GramsArray", (arrow.ExtensionArray,), {"__module__": "shop"})
+
+    batch = arrow.ExtensionArray.from_storage(Grams(), arrow.array([1, 2]))
+
+    (left,) = await Batches(Flow.of(batch)).filter(lambda _: arrow.array([False, True])).flow.to_list()
+
+    assert [2] == left.to_pylist()
 
 
 async def test_a_mask_that_is_too_short_for_a_list_is_refused() -> None:

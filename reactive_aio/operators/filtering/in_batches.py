@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Iterable, Sequence, Sized
 from itertools import compress
 from typing import Any, ClassVar, TypeVar, cast
 
@@ -16,8 +16,8 @@ C = TypeVar("C")
 FILTERS: frozenset[str] = frozenset({"pyarrow", "polars"})
 """Packages whose batches have a method ``filter`` for a mask. The others are indexed by it."""
 
-BOOLS: frozenset[str] = frozenset({"bool", "bool_"})
-"""The names of the types of bools, of Python and numpy."""
+BOOLS: frozenset[str] = frozenset({"bool", "bool_", "BooleanScalar"})
+"""The names of the types of bools, of Python, numpy and Arrow."""
 
 
 def length(batch: object, method: str) -> int:
@@ -31,29 +31,44 @@ def length(batch: object, method: str) -> int:
     return len(cast("Sized", batch))
 
 
+def part(batch: Any, places: slice) -> Any:
+    """Return a part of a batch. pandas takes the bounds of a slice for labels if those are floats, but for `iloc`."""
+    return batch.iloc[places] if hasattr(type(batch), "iloc") else batch[places]
+
+
 def where(batch: Any, mask: Any) -> Any:
     """Return the elements of a batch for which a mask is true, as a batch of the same kind."""
-    if isinstance(batch, (list, tuple)):
-        kept = _compressed(cast("Sequence[object]", batch), list(mask))
-        return kept if isinstance(batch, list) else tuple(kept)
-    if type(batch).__module__.partition(".")[0] in FILTERS:
+    # A class of the user's that extends an array of Arrow's is none of Arrow's package.
+    if any(kind.__module__.partition(".")[0] in FILTERS for kind in type(batch).__mro__):
         return batch.filter(mask)
+    if isinstance(batch, (list, tuple)) and isinstance(mask, Iterable):
+        mask = list(cast("Iterable[object]", mask))
     if not _is_mask(mask):
         raise TypeError(
             f"Batches.filter(): the predicate returned {label(mask)}, but a mask has one bool for each element of the batch"
         )
+    if isinstance(batch, (list, tuple)):
+        kept = _compressed(cast("Sequence[object]", batch), mask)
+        return kept if isinstance(batch, list) else tuple(kept)
     return batch[mask]
 
 
 def _is_mask(given: Any) -> bool:
-    """Return whether an array takes it for a mask, and not for the numbers of elements or the names of columns."""
+    """Return whether an array takes it for a mask, and not for the numbers of elements or the names of columns.
+
+    An empty list is both, and numpy lets an empty mask pass for any array.
+    """
     if isinstance(given, list):
-        return {type(each).__name__ for each in cast("list[object]", given)} <= BOOLS
+        return bool(given) and {kind.__name__ for kind in set(map(type, cast("list[object]", given)))} <= BOOLS
     if isinstance(given, (str, tuple)) or not hasattr(given, "__len__"):
         return False
+    if getattr(given, "ndim", 1) != 1:
+        return False
     # Arrays without a type of their elements, such as awkward's, see for themselves what fits.
-    kind = str(getattr(given, "dtype", "bool"))
-    return ("bool" in kind or kind == "object") and getattr(given, "ndim", 1) == 1
+    kind = str(getattr(given, "dtype", ""))
+    if kind == "object":
+        return _is_mask(list(given))
+    return not kind or ("bool" in kind and len(given) > 0)
 
 
 def _compressed(batch: Sequence[object], mask: Sequence[object]) -> list[object]:
@@ -186,7 +201,7 @@ class Taking(Transform[B, B]):
         size, left = length(batch, "take"), self.left
         self.left -= min(size, left)
         if size > left:
-            batch = batch[:left]
+            batch = part(batch, slice(left))
         return batch if size else None
 
     def demand(self, n: int) -> int:
@@ -231,4 +246,4 @@ class Skipping(Transform[B, B]):
         self.left -= min(size, left)
         if size <= left:
             return None
-        return batch[left:] if left else batch
+        return part(batch, slice(left, None)) if left else batch
