@@ -130,7 +130,7 @@ class Team:
     _told: list[Callable[[], None]] = field(init=False, factory=new_list)
     _ended: bool = field(init=False, default=False)
     _idle: list[Memory] = field(init=False, factory=new_list)
-    """Memory of regions that have ended: existing pages are much cheaper than new ones."""
+    """Memory of regions that have ended: existing pages are much cheaper than new ones. Bounded by that of one region."""
     _thread: threading.Thread = field(init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -163,9 +163,10 @@ class Team:
 
     def _keep(self, memory: Memory) -> bool:
         with self._lock:
-            if not self._ended:
+            keeps = not self._ended and len(self._idle) < self.count
+            if keeps:
                 self._idle.append(memory)
-            return not self._ended
+            return keeps
 
     def connect(self, ends: list[ChannelEnd]) -> None:
         """Pass each worker one of these connections."""

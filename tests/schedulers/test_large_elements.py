@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from typing import Any
@@ -87,6 +88,19 @@ async def test_flows_on_a_pool_that_is_kept_share_memory_and_do_not_add_to_it(le
         after_one = await run(pool)
 
         assert [after_one] * 3 == [await run(pool) for _ in range(3)]
+
+
+async def test_a_pool_keeps_no_more_memory_after_many_flows_at_a_time_than_after_one(lent: list[int]) -> None:
+    async def run(pool: Any) -> None:
+        assert [SIZE] * 9 == await Flow.from_iterable(elements(9)).publish_on(pool).map(len).to_list()
+
+    async with schedulers.processes(2) as pool:
+        await run(pool)
+        after_one = left()[0]
+        await asyncio.gather(*(run(pool) for _ in range(4)))
+
+        assert after_one == left()[0]
+    assert lent
 
 
 @pytest.mark.parametrize("missing", ["memfd_create", "posix_fallocate"])
