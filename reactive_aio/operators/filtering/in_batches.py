@@ -33,7 +33,7 @@ def length(batch: object, method: str) -> int:
 
 def part(batch: Any, places: slice) -> Any:
     """Return a part of a batch. pandas takes the bounds of a slice for labels if those are floats, but for `iloc`."""
-    return batch.iloc[places] if hasattr(type(batch), "iloc") else batch[places]
+    return batch.iloc[places] if hasattr(type(cast("object", batch)), "iloc") else batch[places]
 
 
 def where(batch: Any, mask: Any) -> Any:
@@ -59,7 +59,8 @@ def _is_mask(given: Any) -> bool:
     An empty list is both, and numpy lets an empty mask pass for any array.
     """
     if isinstance(given, list):
-        return bool(given) and {kind.__name__ for kind in set(map(type, cast("list[object]", given)))} <= BOOLS
+        listed = cast("list[object]", given)
+        return bool(listed) and {type(each).__name__ for each in listed} <= BOOLS
     if isinstance(given, (str, tuple)) or not hasattr(given, "__len__"):
         return False
     if getattr(given, "ndim", 1) != 1:
@@ -67,7 +68,7 @@ def _is_mask(given: Any) -> bool:
     # Arrays without a type of their elements, such as awkward's, see for themselves what fits.
     kind = str(getattr(given, "dtype", ""))
     if kind == "object":
-        return _is_mask(list(given))
+        return _is_mask(list(cast("Iterable[object]", given)))
     return not kind or ("bool" in kind and len(given) > 0)
 
 
