@@ -248,17 +248,10 @@ async def test_the_places_of_a_frame_are_counted_whatever_its_index_is() -> None
 async def test_an_arrow_array_of_a_class_of_the_users_is_filtered_by_a_mask_of_arrow() -> None:
     arrow = pytest.importorskip("pyarrow")
 
-    class Grams(arrow.ExtensionType):  # type: ignore[name-defined]  # whose base is known when it runs
-        def __init__(self) -> None:
-            super().__init__(arrow.int64(), "grams")
-
-        def __arrow_ext_serialize__(self) -> bytes:
-            return b""
-
-        def __arrow_ext_class__(self) -> type[Any]:
-            return type("GramsArray", (arrow.ExtensionArray,), {"__module__": "shop"})
-
-    batch = arrow.ExtensionArray.from_storage(Grams(), arrow.array([1, 2]))
+    of_the_user = type("GramsArray", (arrow.ExtensionArray,), {"__module__": "shop"})
+    methods = {"__arrow_ext_serialize__": lambda _: b"", "__arrow_ext_class__": lambda _: of_the_user}
+    grams: Any = type("Grams", (arrow.ExtensionType,), methods)
+    batch = arrow.ExtensionArray.from_storage(grams(arrow.int64(), "grams"), arrow.array([1, 2]))
 
     (left,) = await Batches(Flow.of(batch)).filter(lambda _: arrow.array([False, True])).flow.to_list()
 

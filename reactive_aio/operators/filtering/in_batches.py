@@ -32,25 +32,26 @@ def length(batch: object, method: str) -> int:
 
 
 def part(batch: Any, places: slice) -> Any:
-    """Return a part of a batch. pandas takes the bounds of a slice for labels if those are floats, but for `iloc`."""
+    """Return the elements of a batch at some places. A frame of pandas needs `iloc`: it may take a slice for one of labels."""
     return batch.iloc[places] if hasattr(type(cast("object", batch)), "iloc") else batch[places]
 
 
 def where(batch: Any, mask: Any) -> Any:
     """Return the elements of a batch for which a mask is true, as a batch of the same kind."""
-    # A class of the user's that extends an array of Arrow's is none of Arrow's package.
+    # The base classes count too: a user's class may extend an array of Arrow.
     if any(kind.__module__.partition(".")[0] in FILTERS for kind in type(batch).__mro__):
         return batch.filter(mask)
-    if isinstance(batch, (list, tuple)) and isinstance(mask, Iterable):
+    listed = isinstance(batch, (list, tuple))
+    if listed and isinstance(mask, Iterable):
         mask = list(cast("Iterable[object]", mask))
     if not _is_mask(mask):
         raise TypeError(
             f"Batches.filter(): the predicate returned {label(mask)}, but a mask has one bool for each element of the batch"
         )
-    if isinstance(batch, (list, tuple)):
-        kept = _compressed(cast("Sequence[object]", batch), mask)
-        return kept if isinstance(batch, list) else tuple(kept)
-    return batch[mask]
+    if not listed:
+        return batch[mask]
+    kept = _compressed(cast("Sequence[object]", batch), mask)
+    return kept if isinstance(batch, list) else tuple(kept)
 
 
 def _is_mask(given: Any) -> bool:
