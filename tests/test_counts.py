@@ -336,6 +336,19 @@ async def suspended(n: int) -> AsyncGenerator[int]:
         yield item
 
 
+def test_an_element_of_async_for_that_suspends_costs_38_calls() -> None:
+    # 17 of them are those of the loop without a flow.
+    async def read(n: int) -> None:
+        async for _ in Flow.from_async_iterable(suspended(n)):
+            pass
+
+    def counted(n: int) -> int:
+        return python_calls(lambda: asyncio.run(read(n)))
+
+    counted(100)  # functions are generated, modules imported
+    assert counted(1_000) - counted(500) <= 39 * 500
+
+
 def fail(_: int) -> int:
     raise LookupError
 
