@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import MutableSequence
 from typing import Any, Protocol
 
 from attrs import define, field
@@ -155,6 +156,22 @@ class Inner:
         error, self.error = self.error, None
         if error is not None and owner is not None:
             owner.inlet.dropped(error)
+
+    # -- for a flow that appends elements itself, one at a time, in place of signals
+
+    def appending(self) -> tuple[MutableSequence[Any], int] | None:
+        """Return a list for the flow to append elements to, and after how many it is to count them. Return None if it is to signal them.
+
+        The flow calls `arrived` whenever it has appended some. It counts them by `appended`, and then appends no more before it asks again.
+        """
+        return None
+
+    def arrived(self) -> None:
+        """Handle elements that have just been appended."""
+
+    def appended(self, count: int) -> None:
+        """Count elements that have been appended."""
+        self.received += count
 
     # -- the Receiver of the flow
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import MutableSequence
 from typing import Any, ClassVar, Final
 
 from attrs import define, field
@@ -45,12 +46,39 @@ class Merged(Inner):
             return
         self.consumed += count
         if demand == UNBOUNDED and (merging.together or (count <= FEW and len(merging.inners) >= SEVERAL)):
-            if not merging.together:
-                merging.next_turn(merging.pass_on)
             merging.together += items
+            if not merging.due:
+                merging.pass_on_later()
         else:
             merging.emit(items)
         if self.consumed >= self.limit:
+            merging.feed(self)
+
+    def appending(self) -> tuple[MutableSequence[Any], int] | None:
+        """Return the list of this turn of the event loop, where `on_chunk` would add to it."""
+        merging: Any = self._owner
+        if (
+            merging is None
+            or self.ended
+            or merging.demand != UNBOUNDED
+            or merging.ready
+            or len(merging.inners) < SEVERAL
+        ):
+            return None
+        return merging.together, self.limit - self.consumed
+
+    def arrived(self) -> None:
+        """Pass the list of this turn on at its end."""
+        merging: Any = self._owner
+        if merging is not None and not merging.due:
+            merging.pass_on_later()
+
+    def appended(self, count: int) -> None:
+        """Count elements that have been passed on."""
+        merging: Any = self._owner
+        self.received += count
+        self.consumed += count
+        if merging is not None and self.consumed >= self.limit:
             merging.feed(self)
 
 
@@ -68,7 +96,9 @@ class Merging(Gathering):
     ready: deque[Inner] = field(init=False, factory=new_deque)  # bounded by the flows in the table
     """The flows that have elements kept here, each once. The first has its turn next."""
     together: list[Any] = field(init=False, factory=new_list)  # bounded by the prefetch of the flows
-    """Elements that have arrived in this turn of the event loop, and are passed on at its end."""
+    """Elements that have arrived in this turn of the event loop, and are passed on at its end. Flows append to it: it is one list for ever."""
+    due: bool = field(init=False, default=False)
+    """Whether the end of this turn passes elements on."""
     _errors: dict[int, BaseException] = field(init=False, factory=new_dict)  # bounded by the flows that have failed
     """The failures that wait for the end, by their identity: several flows may read one that has failed."""
 
@@ -76,25 +106,39 @@ class Merging(Gathering):
         """Cancel all, and report what waits for the end."""
         self.ready.clear()
         super().cancel()
-        together, self.together = self.together, []
+        together = self._take_together()
         if together:
             discard(together)
         errors, self._errors = self._errors, {}
         for error in errors.values():
             self.inlet.dropped(error)
 
-    def pass_on(self, _: None) -> None:
+    def pass_on_later(self) -> None:
+        """Pass on what arrives in this turn of the event loop at its end."""
+        self.due = True
+        self.next_turn(self._end_turn)
+
+    def _end_turn(self, _: None) -> None:
+        self.due = False
+        self.pass_on()
+
+    def pass_on(self) -> None:
         """Pass on what has arrived in this turn of the event loop."""
-        if self.together:
-            together, self.together = self.together, []
+        together = self._take_together()
+        if together:
             self.inlet.on_chunk(together)
+
+    def _take_together(self) -> list[Any]:
+        together = self.together.copy()
+        self.together.clear()
+        return together
 
     def step(self) -> bool:
         """Emit kept elements of the next flow, as far as there is demand."""
         if not self.ready or not self.demand:
             return False
         if self.together:
-            self.pass_on(None)
+            self.pass_on()
             if self.over:
                 return False
         inner = self.ready.popleft()
@@ -115,13 +159,12 @@ class Merging(Gathering):
             inner.take_error()
         super().on_spent(inner)
         if not self.inners and not self.over:
-            if self.together:
-                self.pass_on(None)
+            self.pass_on()
             self._finish()
 
     def fail(self, error: BaseException) -> None:
         """Fail the whole, after the elements that have arrived."""
-        self.pass_on(None)
+        self.pass_on()
         super().fail(error)
 
     def _finish(self) -> None:

@@ -7,7 +7,7 @@ region, as any iterator is. Where the iterator suspends, the generator gives wha
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, MutableSequence
 from inspect import iscoroutinefunction
 from types import AsyncGeneratorType, GeneratorType, coroutine
 from typing import Any, Final, TypeAlias, TypeVar
@@ -58,7 +58,8 @@ class AwaitedInput:
 
     __slots__ = (
         "_answering", "_answers", "_budget", "_most", "_source", "_told", "_where",
-        "broken", "cleanup", "closing", "collected", "collecting", "ended", "error", "interrupted", "left", "loop", "pace", "reading",
+        "broken", "cleanup", "closing", "collected", "collecting", "ended", "error", "interrupted", "into", "left", "loop", "pace",
+        "reading",
     )  # fmt: skip
 
     idle = False
@@ -77,10 +78,12 @@ class AwaitedInput:
         self._answers: tuple[Any, ...] = ()
         """An element that the iterator yielded when it was cancelled at a wait, and not when it was asked."""
         self._answering = False
-        self.collected: list[Any] = []  # the same one for ever, since the iterator appends to it
+        self.collected: list[Any] = []
         """Elements that have been read and not been taken."""
+        self.into: MutableSequence[Any] = self.collected
+        """The list that the iterator appends to, which may be one of its reader."""
         self.collecting = 0
-        """The number of elements to collect, while they are collected. Else each is emitted alone."""
+        """The number of elements still to collect, while they are collected. Else each is emitted alone."""
         self._most = LONGEST
         """The most elements that may be collected at a time."""
         self.interrupted = False
@@ -149,9 +152,9 @@ class AwaitedInput:
                 if now >= until:
                     break
                 then = now
-        taken = listed.copy()  # not by slices, which take twice as long: most iterators of services give one at a time
-        listed.clear()
-        return taken
+        if listed:
+            self.collected = self.into = []
+        return listed
 
     def stretch(self) -> Iterator[Any] | None:
         """Return what reads the iterator, unless that waits for something."""
@@ -216,7 +219,7 @@ class AwaitedInput:
         if self._answers or self.collected:
             left = [*self._answers, *self.collected]
             self._answers = ()
-            self.collected.clear()  # the iterator may still come to append to it
+            self.collected = self.into = []
             discard(left)
 
     # -- for the owner
@@ -309,10 +312,10 @@ class AwaitedInput:
                         # The number is sent, so that no attribute is read for each element.
                         while not more:
                             more = yield (yield from following())
-                        append = self.collected.append
-                        while more and not self.left:
-                            append((yield from following()))
-                            more -= 1
+                        while self.collecting and not self.left:
+                            element = yield from following()  # pyright: ignore[reportUnknownVariableType] - Any
+                            self.into.append(element)  # not in one line: it may be another list behind the wait
+                            self.collecting -= 1
                         more = yield LISTED
                 except Interrupted as interrupted:
                     untold.append(interrupted.cancelled)

@@ -7,10 +7,11 @@ Such a flow has no steps, or stateless ones. So no driver is made for it. Elemen
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, MutableSequence, Sequence
 from types import coroutine
 from typing import Any
 
+from .._arbiter import Inner
 from .._core import budgets
 from .._core.budgets import Later
 from .._core.guard import FAILURES, PLACE_ENDED, as_failure
@@ -19,7 +20,7 @@ from .._fusion import BARE, Pace, Stage
 from .._fusion.origin import Placed
 from .._plan import Awaited, Receiver
 from ..hooks import also_failed, drop_error
-from ..spec import UNBOUNDED, add_demand
+from ..spec import UNBOUNDED, add_demand, subtract_demand
 from .awaited import LISTED, AwaitedInput
 from .driver import RegionDriver
 from .host import FlowHost
@@ -34,7 +35,7 @@ class IteratorSubscription:
     """The subscription to an async iterator, confined to the event loop of the region that reads it (a Reader)."""
 
     __slots__ = (
-        "_borrow", "_budget", "_due", "_here", "_host", "_lifetime", "_outer", "_outer_host", "_owner", "_receiver", "_source",
+        "_before", "_borrow", "_budget", "_due", "_here", "_host", "_lifetime", "_outer", "_outer_host", "_owner", "_receiver", "_source",
         "closed", "context", "delivered", "demand",
     )  # fmt: skip
 
@@ -75,6 +76,8 @@ class IteratorSubscription:
         """The number of elements that have been requested and not signalled."""
         self.delivered = 0
         """The number of elements that have been signalled."""
+        self._before = 0
+        """The number of elements still to collect when it began to append them to a list of its reader."""
 
     @property
     def host(self) -> FlowHost:
@@ -82,6 +85,12 @@ class IteratorSubscription:
         if self._host is None:
             self._host = FlowHost(self._lifetime, self._outer_host)
         return self._host
+
+    @property
+    def appended(self) -> int:
+        """The number of elements that have been appended to a list of its reader and not been counted. Read from any thread."""
+        source = self._source
+        return 0 if source.into is source.collected else self._before - source.collecting
 
     def begin(self, *, at_once: bool) -> None:
         """Pass the receiver its subscription. Have the owner begin: now, with ``at_once``, or in an event."""
@@ -218,47 +227,114 @@ class IteratorSubscription:
             self._let_go()
         return False
 
-    @coroutine
-    def read_on(self) -> Generator[Any, None, BaseException | None]:
+    def read_on(self) -> Awaitable[BaseException | None]:
         """Await the iterator's wait, and read on, as long as it suspends. Return the failure of a wait, if one fails."""
+        receiver = self._receiver
+        # Most inner flows end with their first list: for these it is not worth the calls.
+        if self.delivered and self._source.collecting and isinstance(receiver, Inner):
+            appending = receiver.appending()
+            if appending is not None:
+                return self._append_on(receiver, *appending)
+        return self._signal_on()
+
+    @coroutine
+    def _signal_on(self) -> Generator[Any, None, BaseException | None]:
+        """Signal what comes between two waits."""
         source, pace = self._source, self._source.pace
         while pace.awaiting is not None:
-            awaiting, pace.awaiting = pace.awaiting, None
-            try:
-                yield awaiting[0]
-            except GeneratorExit:
-                raise
-            except FAILURES as failure:
-                return failure
-            if self.closed or not self.demand or source.interrupted:
-                break
-            reading, collected = source.reading, source.collected
-            if not source.collecting or reading is None:
-                self.work_here()
-                continue
-            # As `work_here` in the middle of a list, without its calls: a source that suspends for each element comes by here.
-            it = next(reading, NOTHING)
-            if it is NOTHING:
-                source.over()
-                self.work_here()
-            elif reading.gi_yieldfrom is None:
-                source.collecting = 0
-                if it is not LISTED:
-                    collected.append(it)
-                self.work_here()
-            else:
-                pace.awaiting = BARE if it is None else (it,)
-                if collected:
-                    items = collected.copy()
-                    collected.clear()
-                    self.delivered += len(items)
+            (awaited,), pace.awaiting = pace.awaiting, None
+            while True:
+                try:
+                    yield awaited
+                except GeneratorExit:
+                    raise
+                except FAILURES as failure:
+                    return failure
+                if self.closed or not self.demand or source.interrupted:
+                    return None
+                reading = source.reading
+                if not source.collecting or reading is None:
+                    self.work_here()
+                    break
+                # As `work_here` in the middle of a list, without its calls: a source that suspends for each element comes by here.
+                awaited = next(reading, NOTHING)
+                if reading.gi_yieldfrom is None:
+                    self._listed(awaited)
+                    self.work_here()
+                    return None  # another list may be appended to
+                items = source.collected
+                if items:
+                    source.collected = source.into = []
+                    count = len(items)
+                    self.delivered += count
                     if self.demand != UNBOUNDED:
-                        self.demand -= len(items)
+                        self.demand -= count
                     try:
                         self._receiver.on_chunk(items)
                     except FAILURES as error:
                         self.caught(error)
         return None
+
+    @coroutine
+    def _append_on(
+        self, inner: Inner, into: MutableSequence[Any], most: int
+    ) -> Generator[Any, None, BaseException | None]:
+        """Append what comes between two waits to a list of the combinator, and count it when there are ``most`` elements.
+
+        The other way makes a list of each element. Most sources that services merge or zip suspend for each.
+        """
+        source, pace, arrived = self._source, self._source.pace, inner.arrived
+        reading = source.reading
+        assert reading is not None
+        assert pace.awaiting is not None
+        left = self._before = source.collecting
+        rest = left - most
+        source.into = into
+        (awaited,), pace.awaiting = pace.awaiting, None
+        while True:
+            try:
+                yield awaited
+            except GeneratorExit:
+                raise
+            except FAILURES as failure:
+                self._count(inner)
+                return failure
+            if self.closed or source.interrupted:
+                break
+            awaited = next(reading, NOTHING)
+            if source.collecting != left:
+                left = source.collecting
+                try:
+                    arrived()
+                except FAILURES as error:
+                    self.caught(error)
+            if reading.gi_yieldfrom is None:
+                self._count(inner)
+                self._listed(awaited)
+                return None
+            if left <= rest:
+                pace.awaiting = BARE if awaited is None else (awaited,)
+                break
+        self._count(inner)
+        return None
+
+    def _count(self, inner: Inner) -> None:
+        """Count elements that have been appended, and append no more."""
+        count = self.appended
+        self._source.into = self._source.collected
+        self.delivered += count
+        self.demand = subtract_demand(self.demand, count)
+        inner.appended(count)
+
+    def _listed(self, element: Any) -> None:
+        """Take what the iterator's generator has given, in the middle of a list: that it has ended, has listed all, or an element."""
+        source = self._source
+        if element is NOTHING:
+            source.over()
+            return
+        source.collecting = 0
+        if element is not LISTED:
+            source.collected.append(element)
 
     def break_off(self) -> None:
         """Drop the pass, if there is one."""

@@ -82,7 +82,13 @@ def _inner(inner: Inner) -> InnerSnapshot:
     driver = inner.subscription
     buffered = len(inner.kept)
     delivered = inner.received
-    if isinstance(driver, (IteratorSubscription, StagedGiven)):
+    if isinstance(driver, IteratorSubscription):
+        appended = driver.appended
+        requested = add_demand(delivered, driver.demand)
+        delivered += appended
+        regions = (RegionSnapshot(HERE, driver.delivered + appended),)
+        return InnerSnapshot(regions, BoundarySnapshot(requested, delivered, buffered, inner.prefetch))
+    if isinstance(driver, StagedGiven):
         requested = add_demand(delivered, driver.demand)
         regions = (RegionSnapshot(HERE, driver.delivered),)
         return InnerSnapshot(regions, BoundarySnapshot(requested, delivered, buffered, inner.prefetch))

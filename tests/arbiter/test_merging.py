@@ -77,6 +77,50 @@ def test_others_are_passed_on_at_once(flows: int, items: int) -> None:
     assert [] == inlet.due
 
 
+def test_a_flow_may_append_to_the_list_of_a_turn() -> None:
+    merged, inners, inlet = merging(SEVERAL)
+    for turn in range(2):
+        for inner in inners:
+            appending = inner.appending()
+            assert appending is not None
+            appending[0].append((turn, inner.key))
+            inner.arrived()
+        assert [] == inlet.signals[turn:]
+        assert 1 == len(inlet.due)
+        inlet.end_of_turn()
+
+    assert [[(turn, place) for place in range(SEVERAL)] for turn in range(2)] == inlet.signals
+    assert [] == merged.together
+
+
+def test_no_flow_appends_where_a_list_would_be_passed_on_at_once_or_kept() -> None:
+    _, (first, *_), _ = merging(SEVERAL - 1)
+    assert first.appending() is None
+
+    _, (first, *_), _ = merging(SEVERAL, demand=100)
+    assert first.appending() is None
+
+    merged, (first, *_), _ = merging(SEVERAL, demand=1)
+    first.on_chunk([1, 2])
+    merged.want(UNBOUNDED)
+    assert first.appending() is None, "its elements wait"
+    merged.go()
+    assert first.appending() is not None
+
+
+def test_elements_that_have_been_appended_are_requested_again() -> None:
+    _, (first, *_), inlet = merging(SEVERAL)
+    asked: list[int] = []
+    first.on_subscribe(SimpleNamespace(request=asked.append, cancel=lambda: None))
+    appending = first.appending()
+    assert appending is not None
+    first.appended(appending[1])
+    inlet.end_of_turn()
+
+    assert [64, 48] == asked
+    assert 48 == first.received
+
+
 def test_elements_under_bounded_demand_are_passed_on_at_once() -> None:
     merged, inners, inlet = merging(SEVERAL, demand=3)
     inners[0].on_chunk([1])

@@ -232,7 +232,7 @@ BY_HAND: dict[str, tuple[int, str]] = {
         1,
         "each list of a combinator comes through, and where its sources suspend that is each element",
     ),
-    "_arbiter/merging.py": (1, "the same"),
+    "_arbiter/merging.py": (2, "the same, and asks whether all elements are wanted"),
     "_runtime/iterator_subscription.py": (
         2,
         "each list of an iterator comes through, and where it suspends that is each element",

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import MutableSequence
 from sys import exception
 from typing import Any, ClassVar, TypeVar
 
-from attrs import define, frozen
+from attrs import define, field, frozen
 
 from ..._arbiter import Gathering, Inner
 from ..._plan import Inlet, Pushed
 from ..._plan.nodes import FlowLike
 from ...hooks import discard
-from ...spec import Subscription
+from ...spec import UNBOUNDED, Subscription
 from .concat import first_of
 
 T = TypeVar("T")
@@ -41,12 +42,15 @@ class Zip(Pushed[T]):
         return zipping
 
 
+@define(eq=False)
 class Zipped(Inner):
     """The subscriber of one zipped flow. It stores elements itself, because most come one at a time, and each call counts."""
 
-    __slots__ = ()
-
-    received: int  # as in `Inner`: declared for type checkers, which take `+=` for a new attribute
+    lacking: bool = field(init=False, default=True)
+    """Whether it counts as one that has no kept element."""
+    received: int = field(
+        init=False, default=0
+    )  # as in `Inner`: for type checkers, which take `+=` for a new attribute
 
     def on_chunk(self, items: list[Any]) -> None:
         """Keep elements, and make tuples where there is one of each flow."""
@@ -54,13 +58,24 @@ class Zipped(Inner):
         if zipping is None or self.ended:
             discard(items)
             return
-        self.received += len(items)
-        kept = self.kept
-        if not kept:
+        self.kept.extend(items)
+        self.appended(len(items))
+        self.arrived()
+
+    def appending(self) -> tuple[MutableSequence[Any], int] | None:
+        """Return where the elements are kept."""
+        return None if self._owner is None or self.ended else (self.kept, UNBOUNDED)
+
+    def arrived(self) -> None:
+        """Make tuples, where there is one element of each flow."""
+        zipping: Any = self._owner
+        if zipping is None:
+            return
+        if self.lacking:
+            self.lacking = False
             zipping.lacking -= 1
-        kept += items
         if not zipping.lacking:
-            zipping.arrived(len(kept))
+            zipping.arrived(len(self.kept))
 
 
 @define(eq=False)
@@ -100,11 +115,13 @@ class Zipping(Gathering):
         if not due:
             elements: list[Any] = []
             lacking = 0
+            each: Any
             for each in self.inners:
                 kept = each.kept
                 elements.append(kept.popleft())
                 each.consumed = consumed = each.consumed + 1
                 if not kept:
+                    each.lacking = True
                     lacking += 1
                     due = due or each.ended
                 due = due or consumed >= each.limit
@@ -118,7 +135,11 @@ class Zipping(Gathering):
         if self.demand and self.inners and not self.lacking:
             n = min(self.demand, *[len(each.kept) for each in self.inners])
             taken = [each.take(n) for each in self.inners]
-            self.lacking = sum(not each.kept for each in self.inners)
+            each: Any
+            self.lacking = 0
+            for each in self.inners:
+                each.lacking = not each.kept
+                self.lacking += each.lacking
             self.emit(list(zip(*taken, strict=True)))
         self._look()
 
