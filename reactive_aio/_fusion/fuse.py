@@ -23,7 +23,7 @@ import linecache
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from itertools import count, islice, repeat
+from itertools import compress, count, islice, repeat
 from operator import length_hint
 from types import CodeType, GeneratorType
 from typing import Any, ClassVar, Final, Protocol
@@ -289,8 +289,8 @@ if items.gi_yieldfrom is not None:
 # A tick is taken behind each element, so those that are left tell how many came. An `enumerate` would make a number for each.
 TICKED_LOOP: Final = """\
     left = SLICE
-    ticks = repeat(None, left)
-    for item, _ in zip(islice(items, left), ticks):
+    ticks = repeat(True, left)
+    for item in compress(islice(items, left), ticks):
 """
 PACED_TAIL: Final = """\
     if item is NOTHING:
@@ -480,6 +480,7 @@ def _compile(writer: _Writer) -> Unit:
     namespace: dict[str, Any] = {
         "BARE": BARE,
         "budgets": budgets,
+        "compress": compress,
         "islice": islice,
         "repeat": repeat,
         "length_hint": length_hint,
