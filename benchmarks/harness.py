@@ -153,6 +153,8 @@ class Outcome:
     verdicts: tuple[Verdict, ...] = ()
     date: str = ""
     """When it was measured, if not with the rest of its report."""
+    processor: str = ""
+    """The processor on which it was measured then."""
 
 
 @frozen

@@ -19,8 +19,8 @@ HEAD: Final = """\
 # Benchmarks
 
 This page shows the cost of a stream, beside code by hand and beside the libraries that people use for the same work. No figure
-here is a promise: all were made on the one machine named below. Only ratios of contestants in the same run travel to other
-machines. Make your own figures:
+here is a promise: all were made on the machine named below, or on the one that a chapter names. Only ratios of contestants in the same run
+travel to other machines. Make your own figures:
 
 ```console
 python3 dev.py bench            # some minutes; --quick: about one; --only boundary threads: two chapters
@@ -35,7 +35,7 @@ python3 dev.py bench docs docs/benchmarks/results.json now.json  # the same with
 - **The same work, the same result.** Every contestant's result is compared with the right one in every turn.
 - **In turns, in one process.** The contestants of a workload take turns, round after round and in changing order. So all
   of them meet the same slow moments of the machine. A ratio is taken within a round. The page shows its median and its range.
-  Chapters may be runs of different days, and then say so: no ratio is taken across them.
+  Chapters may be runs of different days or machines, and then say so: no ratio is taken across them.
 - **CPU time beside wall time.** Where nobody waits for another process, CPU time is compared: it hardly depends on other
   work of the machine. It counts all threads.
 - **The limit is written by hand.** For boundaries it is lists of 256 elements, handed over by scheduled callbacks, with a request
@@ -190,8 +190,10 @@ def files(report: Report) -> dict[str, str]:
         outcomes = list(group)
         sections.append(f"## {chapter}\n")
         dates = sorted({outcome.date or report.date for outcome in outcomes})
-        if [report.date] != dates:
-            sections.append(f"Measured on {' and '.join(dates)}.\n")
+        processors = sorted({outcome.processor or report.machine.processor for outcome in outcomes})
+        elsewhere = "" if [report.machine.processor] == processors else f", {' and '.join(processors)}"
+        if [report.date] != dates or elsewhere:
+            sections.append(f"Measured on {' and '.join(dates)}{elsewhere}.\n")
         for title, plot in _plots(outcomes):
             name = f"benchmarks/{_slug(title)}.svg"
             made[name] = plot

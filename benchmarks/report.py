@@ -79,13 +79,19 @@ class Report:
         return [verdict for outcome in self.outcomes for verdict in outcome.verdicts]
 
     def updated(self, later: Report) -> Report:
-        """Return the rows of both runs, each with its date. A row that both have is that of the later run."""
-        newer = {_key(outcome): attrs.evolve(outcome, date=outcome.date or later.date) for outcome in later.outcomes}
+        """Return the rows of both runs, each with its date and processor. A row that both have is that of the later run."""
+        newer = {_key(outcome): later._of_its_own(outcome) for outcome in later.outcomes}
         rows = [newer.pop(_key(outcome), outcome) for outcome in self.outcomes]
         rows += newer.values()
         chapters = list(dict.fromkeys(outcome.row.chapter for outcome in rows))
         rows.sort(key=lambda outcome: chapters.index(outcome.row.chapter))
         return attrs.evolve(self, outcomes=tuple(rows))
+
+    def _of_its_own(self, outcome: Outcome) -> Outcome:
+        """Return a row that says when and where it was measured."""
+        if outcome.date:
+            return outcome
+        return attrs.evolve(outcome, date=self.date, processor=self.machine.processor)
 
     def save(self, path: Path) -> None:
         """Write it to a file."""
@@ -111,7 +117,13 @@ def _outcome(read: dict[str, Any]) -> Outcome:
     read["row"]["metrics"] = tuple(read["row"]["metrics"])
     row = Row(**read["row"], contestants=())
     measured = tuple(map(_measured, read["measured"]))
-    return Outcome(row, measured, tuple(Verdict(**each) for each in read["verdicts"]), read.get("date", ""))
+    return Outcome(
+        row,
+        measured,
+        tuple(Verdict(**each) for each in read["verdicts"]),
+        read.get("date", ""),
+        read.get("processor", ""),
+    )
 
 
 def _measured(read: dict[str, Any]) -> Measured:

@@ -7,6 +7,7 @@ from .coordinator import Coordinator as Coordinator
 from .drain import Drain as Drain
 from .gathering import Gathering as Gathering
 from .in_order import InOrder as InOrder
+from .inner import Appended as Appended
 from .inner import Inner as Inner
 from .inner import Owner as Owner
 from .merging import Merging as Merging

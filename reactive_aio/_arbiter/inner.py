@@ -31,6 +31,23 @@ class Owner(Protocol):
         """Handle the end of an inner flow, which comes after the kept elements."""
 
 
+class Appended(Protocol):
+    """A list that flows append elements to."""
+
+    @property
+    def elements(self) -> MutableSequence[Any]:
+        """The list, the same one for ever."""
+        ...
+
+    @property
+    def due(self) -> bool:
+        """Whether the elements are going to be handled, so that `arrived` need not be called again."""
+        ...
+
+    def arrived(self) -> None:
+        """Handle elements that have just been appended, or see to it that they are."""
+
+
 @define(eq=False)
 class Inner:
     """The subscriber of one inner flow, used for no other (rules 1.10 and 2.12; a Receiver).
@@ -159,19 +176,16 @@ class Inner:
 
     # -- for a flow that appends elements itself, one at a time, in place of signals
 
-    def appending(self) -> tuple[MutableSequence[Any], int] | None:
-        """Return a list for the flow to append elements to, and after how many it is to count them. Return None if it is to signal them.
+    def appending(self) -> tuple[Appended, int] | None:
+        """Return where the flow may append elements, and after how many it is to count them. Return None if it is to signal them.
 
-        The flow calls `arrived` whenever it has appended some. It counts them by `appended`, and then appends no more before it asks again.
+        It counts them by `count`, and then appends no more before it asks again.
         """
         return None
 
-    def arrived(self) -> None:
-        """Handle elements that have just been appended."""
-
-    def appended(self, count: int) -> None:
+    def count(self, n: int) -> None:
         """Count elements that have been appended."""
-        self.received += count
+        self.received += n
 
     # -- the Receiver of the flow
 

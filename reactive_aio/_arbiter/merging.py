@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import MutableSequence
 from typing import Any, ClassVar, Final
 
 from attrs import define, field
@@ -12,7 +11,7 @@ from .._core.containers import new_deque, new_dict, new_list
 from ..hooks import discard
 from ..spec import UNBOUNDED
 from .gathering import Gathering
-from .inner import Inner
+from .inner import Appended, Inner
 
 SEVERAL: Final = 4
 """From how many flows on it pays to pass on together what arrives in one turn of the event loop."""
@@ -48,36 +47,24 @@ class Merged(Inner):
         if demand == UNBOUNDED and (merging.together or (count <= FEW and len(merging.inners) >= SEVERAL)):
             merging.together += items
             if not merging.due:
-                merging.pass_on_later()
+                merging.arrived()
         else:
             merging.emit(items)
         if self.consumed >= self.limit:
             merging.feed(self)
 
-    def appending(self) -> tuple[MutableSequence[Any], int] | None:
+    def appending(self) -> tuple[Appended, int] | None:
         """Return the list of this turn of the event loop, where `on_chunk` would add to it."""
         merging: Any = self._owner
-        if (
-            merging is None
-            or self.ended
-            or merging.demand != UNBOUNDED
-            or merging.ready
-            or len(merging.inners) < SEVERAL
-        ):
+        if merging is None or self.ended or merging.demand != UNBOUNDED or merging.ready:
             return None
-        return merging.together, self.limit - self.consumed
+        return (merging, self.limit - self.consumed) if len(merging.inners) >= SEVERAL else None
 
-    def arrived(self) -> None:
-        """Pass the list of this turn on at its end."""
+    def count(self, n: int) -> None:
+        """Count elements that have been appended, which are as good as passed on."""
         merging: Any = self._owner
-        if merging is not None and not merging.due:
-            merging.pass_on_later()
-
-    def appended(self, count: int) -> None:
-        """Count elements that have been passed on."""
-        merging: Any = self._owner
-        self.received += count
-        self.consumed += count
+        self.received += n
+        self.consumed += n
         if merging is not None and self.consumed >= self.limit:
             merging.feed(self)
 
@@ -113,14 +100,19 @@ class Merging(Gathering):
         for error in errors.values():
             self.inlet.dropped(error)
 
-    def pass_on_later(self) -> None:
-        """Pass on what arrives in this turn of the event loop at its end."""
+    def arrived(self) -> None:
+        """Pass on at its end what arrives in this turn of the event loop."""
         self.due = True
         self.next_turn(self._end_turn)
 
     def _end_turn(self, _: None) -> None:
         self.due = False
         self.pass_on()
+
+    @property
+    def elements(self) -> list[Any]:
+        """Those of this turn."""
+        return self.together
 
     def pass_on(self) -> None:
         """Pass on what has arrived in this turn of the event loop."""

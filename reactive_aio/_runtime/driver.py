@@ -116,7 +116,7 @@ class RegionDriver(Emission):
             pace.deadline = budget.until
             self._draining = True
             try:
-                straight[0](stretch, pace, [], MOST_AT_ONCE, *straight[1])
+                straight(stretch, pace, [], MOST_AT_ONCE)
             except FAILURES as error:
                 fed.keep(stretch)
                 self._fail(as_of_a_generator(error), locate=True)

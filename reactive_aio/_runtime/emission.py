@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextvars import Context
 from itertools import islice
+from types import FunctionType
 from typing import Any, Final
 
 from .._core import budgets
@@ -36,6 +37,11 @@ def _fill(out: list[Any], items: Iterator[Any], handover: Handover) -> None:
         out.append(item)
         if idle:
             arm()
+
+
+def _bound(function: Any, values: tuple[Any, ...]) -> Callable[..., Any]:
+    """Return a fused function with the values of its last parameters, so that they need not be passed for each list."""
+    return FunctionType(function.__code__, function.__globals__, function.__name__, values, function.__closure__)
 
 
 class Emission(Turns):
@@ -65,7 +71,7 @@ class Emission(Turns):
         self._demand: int = 0
         self._draining = False
         self._gather: Call | None = None
-        self._straight: Call | None = None
+        self._straight: Callable[..., Any] | None = None
         """The function that takes all that arrives, where nothing is passed on before the end."""
         self.each = False
         self.handover: Handover | None = None
@@ -201,7 +207,7 @@ class Emission(Turns):
                 if (self._demand >= MANY or run.mute) and not self.each:
                     self._gather = run.gather(until)
                     if run.mute and self._refills and not run.may_stop:
-                        self._straight = self._gather
+                        self._straight = self._gather and _bound(*self._gather)
                 if self._gather is None:
                     return run.begin(stretch, until)
                 run.current = stretch

@@ -7,11 +7,11 @@ Such a flow has no steps, or stateless ones. So no driver is made for it. Elemen
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Generator, MutableSequence, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from types import coroutine
 from typing import Any
 
-from .._arbiter import Inner
+from .._arbiter import Appended, Inner
 from .._core import budgets
 from .._core.budgets import Later
 from .._core.guard import FAILURES, PLACE_ENDED, as_failure
@@ -87,7 +87,7 @@ class IteratorSubscription:
         return self._host
 
     @property
-    def appended(self) -> int:
+    def uncounted(self) -> int:
         """The number of elements that have been appended to a list of its reader and not been counted. Read from any thread."""
         source = self._source
         return 0 if source.into is source.collected else self._before - source.collecting
@@ -276,20 +276,18 @@ class IteratorSubscription:
         return None
 
     @coroutine
-    def _append_on(
-        self, inner: Inner, into: MutableSequence[Any], most: int
-    ) -> Generator[Any, None, BaseException | None]:
+    def _append_on(self, inner: Inner, appended: Appended, most: int) -> Generator[Any, None, BaseException | None]:
         """Append what comes between two waits to a list of the combinator, and count it when there are ``most`` elements.
 
         The other way makes a list of each element. Most sources that services merge or zip suspend for each.
         """
-        source, pace, arrived = self._source, self._source.pace, inner.arrived
+        source, pace = self._source, self._source.pace
         reading = source.reading
         assert reading is not None
         assert pace.awaiting is not None
         left = self._before = source.collecting
         rest = left - most
-        source.into = into
+        source.into = appended.elements
         (awaited,), pace.awaiting = pace.awaiting, None
         while True:
             try:
@@ -304,10 +302,11 @@ class IteratorSubscription:
             awaited = next(reading, NOTHING)
             if source.collecting != left:
                 left = source.collecting
-                try:
-                    arrived()
-                except FAILURES as error:
-                    self.caught(error)
+                if not appended.due:
+                    try:
+                        appended.arrived()
+                    except FAILURES as error:
+                        self.caught(error)
             if reading.gi_yieldfrom is None:
                 self._count(inner)
                 self._listed(awaited)
@@ -320,11 +319,11 @@ class IteratorSubscription:
 
     def _count(self, inner: Inner) -> None:
         """Count elements that have been appended, and append no more."""
-        count = self.appended
+        count = self.uncounted
         self._source.into = self._source.collected
         self.delivered += count
         self.demand = subtract_demand(self.demand, count)
-        inner.appended(count)
+        inner.count(count)
 
     def _listed(self, element: Any) -> None:
         """Take what the iterator's generator has given, in the middle of a list: that it has ended, has listed all, or an element."""

@@ -83,10 +83,10 @@ def _inner(inner: Inner) -> InnerSnapshot:
     buffered = len(inner.kept)
     delivered = inner.received
     if isinstance(driver, IteratorSubscription):
-        appended = driver.appended
+        uncounted = driver.uncounted
         requested = add_demand(delivered, driver.demand)
-        delivered += appended
-        regions = (RegionSnapshot(HERE, driver.delivered + appended),)
+        delivered += uncounted
+        regions = (RegionSnapshot(HERE, driver.delivered + uncounted),)
         return InnerSnapshot(regions, BoundarySnapshot(requested, delivered, buffered, inner.prefetch))
     if isinstance(driver, StagedGiven):
         requested = add_demand(delivered, driver.demand)

@@ -83,8 +83,10 @@ def test_a_flow_may_append_to_the_list_of_a_turn() -> None:
         for inner in inners:
             appending = inner.appending()
             assert appending is not None
-            appending[0].append((turn, inner.key))
-            inner.arrived()
+            appended, _ = appending
+            appended.elements.append((turn, inner.key))
+            if not appended.due:
+                appended.arrived()
         assert [] == inlet.signals[turn:]
         assert 1 == len(inlet.due)
         inlet.end_of_turn()
@@ -114,7 +116,7 @@ def test_elements_that_have_been_appended_are_requested_again() -> None:
     first.on_subscribe(SimpleNamespace(request=asked.append, cancel=lambda: None))
     appending = first.appending()
     assert appending is not None
-    first.appended(appending[1])
+    first.count(appending[1])
     inlet.end_of_turn()
 
     assert [64, 48] == asked

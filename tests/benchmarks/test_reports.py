@@ -133,6 +133,15 @@ def test_rows_of_a_later_run_take_the_places_of_those_before_and_say_their_date(
     assert "## Another\n\nMeasured" not in text
 
 
+def test_rows_of_another_machine_name_its_processor() -> None:
+    first = report(outcome("a", reactive_aio=Spread(1, 1, 1)))
+    later = evolve(first, date="2026-02-02", machine=evolve(first.machine, processor="another"))
+
+    both = first.updated(later).updated(report())
+
+    assert "## Chapter\n\nMeasured on 2026-02-02, another.\n" in page.files(both)["benchmarks.md"]
+
+
 def evolve_chapter(made: Outcome, chapter: str) -> Outcome:
     return evolve(made, row=evolve(made.row, chapter=chapter))
 

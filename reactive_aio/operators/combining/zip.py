@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeVar
 
 from attrs import define, field, frozen
 
-from ..._arbiter import Gathering, Inner
+from ..._arbiter import Appended, Gathering, Inner
 from ..._plan import Inlet, Pushed
 from ..._plan.nodes import FlowLike
 from ...hooks import discard
@@ -46,11 +46,10 @@ class Zip(Pushed[T]):
 class Zipped(Inner):
     """The subscriber of one zipped flow. It stores elements itself, because most come one at a time, and each call counts."""
 
+    due: bool = field(init=False, default=False)
+    """Whether it handles elements later: never."""
     lacking: bool = field(init=False, default=True)
     """Whether it counts as one that has no kept element."""
-    received: int = field(
-        init=False, default=0
-    )  # as in `Inner`: for type checkers, which take `+=` for a new attribute
 
     def on_chunk(self, items: list[Any]) -> None:
         """Keep elements, and make tuples where there is one of each flow."""
@@ -59,18 +58,21 @@ class Zipped(Inner):
             discard(items)
             return
         self.kept.extend(items)
-        self.appended(len(items))
+        self.count(len(items))
         self.arrived()
 
-    def appending(self) -> tuple[MutableSequence[Any], int] | None:
-        """Return where the elements are kept."""
-        return None if self._owner is None or self.ended else (self.kept, UNBOUNDED)
+    @property
+    def elements(self) -> MutableSequence[Any]:
+        """Those that are kept."""
+        return self.kept
+
+    def appending(self) -> tuple[Appended, int] | None:
+        """Return the list of the kept elements."""
+        return None if self._owner is None or self.ended else (self, UNBOUNDED)
 
     def arrived(self) -> None:
         """Make tuples, where there is one element of each flow."""
         zipping: Any = self._owner
-        if zipping is None:
-            return
         if self.lacking:
             self.lacking = False
             zipping.lacking -= 1
