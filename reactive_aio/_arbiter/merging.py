@@ -44,8 +44,8 @@ class Merged(Inner):
             merging.go()
             return
         self.consumed += count
-        if demand == UNBOUNDED and (merging.together or (count <= FEW and len(merging.inners) >= SEVERAL)):
-            merging.together += items
+        if demand == UNBOUNDED and (merging.elements or (count <= FEW and len(merging.inners) >= SEVERAL)):
+            merging.elements += items
             if not merging.due:
                 merging.arrived()
         else:
@@ -82,7 +82,7 @@ class Merging(Gathering):
     delay_errors: bool = False
     ready: deque[Inner] = field(init=False, factory=new_deque)  # bounded by the flows in the table
     """The flows that have elements kept here, each once. The first has its turn next."""
-    together: list[Any] = field(init=False, factory=new_list)  # bounded by the prefetch of the flows
+    elements: list[Any] = field(init=False, factory=new_list)  # bounded by the prefetch of the flows
     """Elements that have arrived in this turn of the event loop, and are passed on at its end. Flows append to it: it is one list for ever."""
     due: bool = field(init=False, default=False)
     """Whether the end of this turn passes elements on."""
@@ -93,9 +93,9 @@ class Merging(Gathering):
         """Cancel all, and report what waits for the end."""
         self.ready.clear()
         super().cancel()
-        together = self._take_together()
-        if together:
-            discard(together)
+        elements = self._take_all()
+        if elements:
+            discard(elements)
         errors, self._errors = self._errors, {}
         for error in errors.values():
             self.inlet.dropped(error)
@@ -109,27 +109,22 @@ class Merging(Gathering):
         self.due = False
         self.pass_on()
 
-    @property
-    def elements(self) -> list[Any]:
-        """Those of this turn."""
-        return self.together
-
     def pass_on(self) -> None:
         """Pass on what has arrived in this turn of the event loop."""
-        together = self._take_together()
-        if together:
-            self.inlet.on_chunk(together)
+        elements = self._take_all()
+        if elements:
+            self.inlet.on_chunk(elements)
 
-    def _take_together(self) -> list[Any]:
-        together = self.together.copy()
-        self.together.clear()
-        return together
+    def _take_all(self) -> list[Any]:
+        elements = self.elements.copy()
+        self.elements.clear()
+        return elements
 
     def step(self) -> bool:
         """Emit kept elements of the next flow, as far as there is demand."""
         if not self.ready or not self.demand:
             return False
-        if self.together:
+        if self.elements:
             self.pass_on()
             if self.over:
                 return False

@@ -315,6 +315,7 @@ class AwaitedInput:
                         while self.collecting and not self.left:
                             element = yield from following()  # pyright: ignore[reportUnknownVariableType] - Any
                             self.into.append(element)  # not in one line: it may be another list behind the wait
+                            del element  # which would be kept for as long as the iterator waits
                             self.collecting -= 1
                         more = yield LISTED
                 except Interrupted as interrupted:

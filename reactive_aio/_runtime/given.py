@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 from operator import length_hint
-from typing import Any
+from typing import Any, Final
 
 from attrs import define, field
 
@@ -21,6 +21,10 @@ from ..spec import add_demand, subtract_demand
 from .driver import RegionDriver
 from .inputs import LONGEST_CHUNK
 from .passage import Passage
+
+
+NO_ITEMS: Final[Iterator[Any]] = iter(())
+"""An iterator that has ended, and so may have many users."""
 
 
 @define(eq=False)
@@ -66,7 +70,7 @@ class Given(AtHand):
 
     def cancel(self) -> None:
         """Signal nothing any more."""
-        self._ends = None
+        self._let_go()
 
     def pull(self) -> Any:
         """Return the next element, or NOTHING where the flow is empty."""
@@ -75,8 +79,13 @@ class Given(AtHand):
             self.delivered += 1
             if not length_hint(self._items):
                 self.spent = True
-                self._ends = None
+                self._ends, self._items = None, NO_ITEMS  # as `_let_go`, without a call
         return item
+
+    def _let_go(self) -> None:
+        """Refer to nothing any more. Snapshots still read the figures, until another flow is read."""
+        self._ends = None
+        self._items = NO_ITEMS
 
     def _later(self) -> None:
         if self._ends is not None:
@@ -120,7 +129,7 @@ class Given(AtHand):
 
     def _end(self, reader: RegionDriver | Passage, receiver: Receiver[Any], error: BaseException | None) -> None:
         """Signal the end. If that raises, the region that reads fails: its receiver has the end of this flow already."""
-        self._ends = None
+        self._let_go()
         try:
             if error is None:
                 receiver.on_complete()

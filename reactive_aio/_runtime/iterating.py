@@ -432,6 +432,7 @@ async def for_each_async(flow: FlowLike, fn: Callable[[Any], Awaitable[object]],
                     raise failure from error
                 finally:
                     del failure  # its traceback leads back to here
+            del item  # which would be kept for as long as the flow waits
             taken += 1
 
 

@@ -273,6 +273,7 @@ class IteratorSubscription:
                         self._receiver.on_chunk(items)
                     except FAILURES as error:
                         self.caught(error)
+                    del items  # which would be kept for as long as the iterator waits
         return None
 
     @coroutine

@@ -44,3 +44,4 @@ async def for_each_row(
                 finally:
                     del failure  # its traceback leads back to here
             taken += len(row)
+            del item, row  # which would be kept for as long as the flow waits

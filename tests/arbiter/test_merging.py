@@ -92,7 +92,7 @@ def test_a_flow_may_append_to_the_list_of_a_turn() -> None:
         inlet.end_of_turn()
 
     assert [[(turn, place) for place in range(SEVERAL)] for turn in range(2)] == inlet.signals
-    assert [] == merged.together
+    assert [] == merged.elements
 
 
 def test_no_flow_appends_where_a_list_would_be_passed_on_at_once_or_kept() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 
@@ -147,3 +149,41 @@ async def few(n: int) -> AsyncGenerator[None]:
     for _ in range(n):
         yield None
     await asyncio.Event().wait()
+
+
+class Large:
+    """An element that can be looked for by a weak reference."""
+
+
+@pytest.mark.parametrize(
+    "combined",
+    [
+        lambda flows: flows[0].merge(*flows[1:], prefetch=PREFETCH),
+        lambda flows: flows[0].merge(flows[1], prefetch=PREFETCH),
+        lambda flows: flows[0].zip(*flows[1:], prefetch=PREFETCH),
+        lambda flows: Flow.of(*flows).concat_map(lambda flow: flow),
+    ],
+    ids=["merge of several", "merge of two", "zip", "concat_map"],
+)
+@pytest.mark.parametrize("length", [1, LENGTH])
+async def test_no_element_is_kept_while_its_source_waits(
+    combined: Callable[[list[Flow[Large]]], Flow[Any]], length: int
+) -> None:
+    alive: WeakSet[Large] = WeakSet()
+
+    async def source() -> AsyncGenerator[Large]:
+        for _ in range(length):
+            await asyncio.sleep(0)
+            element = Large()
+            alive.add(element)
+            yield element
+            del element
+        await asyncio.Event().wait()
+
+    flows = [Flow.from_async_iterable(source()) for _ in range(SEVERAL)]
+    counting = asyncio.create_task(combined(flows).count())
+    await idle(2 * LENGTH)
+    gc.collect()
+
+    assert 0 == len(alive)
+    counting.cancel()

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 
@@ -207,3 +210,42 @@ async def test_a_snapshot_tells_how_many_were_passed_on() -> None:
             found.append(items.snapshot().regions[0].delivered)  # noqa: PERF401 - a look in between
 
     assert [1, 1, 1] == found  # the next run waits for demand
+
+
+class Large:
+    """An element that can be looked for by a weak reference."""
+
+
+async def read_each(flow: Flow[Large]) -> None:
+    async for element in flow:
+        del element
+
+
+async def none_of(element: Large) -> None:
+    """Do nothing with an element."""
+
+
+@pytest.mark.parametrize("number", [1, 3])
+@pytest.mark.parametrize("end", [read_each, lambda flow: flow.count(), lambda flow: flow.for_each(none_of)])
+@pytest.mark.parametrize("apply", [Flow.concat_map, Flow.switch_map, Flow.flat_map])
+async def test_an_inner_flow_that_has_ended_is_let_go(
+    apply: Callable[..., Flow[Large]], end: Callable[[Flow[Large]], Awaitable[object]], number: int
+) -> None:
+    alive: WeakSet[Large] = WeakSet()
+
+    async def twice() -> AsyncGenerator[int]:
+        yield 1
+        yield 2
+        await asyncio.Event().wait()
+
+    def made(_: int) -> Flow[Large]:
+        elements = [Large() for _ in range(number)]
+        alive.update(elements)
+        return Flow.from_iterable(elements)
+
+    waiting = asyncio.ensure_future(end(apply(Flow.from_async_iterable(twice()), made)))
+    await idle()
+    gc.collect()
+
+    assert 0 == len(alive)
+    waiting.cancel()
