@@ -22,7 +22,6 @@ from .driver import RegionDriver
 from .inputs import LONGEST_CHUNK
 from .passage import Passage
 
-
 NO_ITEMS: Final[Iterator[Any]] = iter(())
 """An iterator that has ended, and so may have many users."""
 

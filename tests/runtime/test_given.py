@@ -16,6 +16,7 @@ from reactive_aio._plan import FlowLike
 from reactive_aio._runtime import assemble
 from reactive_aio._runtime.assemble import RegionHost
 from reactive_aio._runtime.given import Given
+from reactive_aio._runtime.rows import for_each_row
 from tests.subscribers import Recorder, idle
 
 TURNS = 3
@@ -221,12 +222,21 @@ async def read_each(flow: Flow[Large]) -> None:
         del element
 
 
-async def none_of(element: Large) -> None:
-    """Do nothing with an element."""
+async def none_of(_: object) -> None:
+    """Do nothing with an element, or a list."""
 
 
 @pytest.mark.parametrize("number", [1, 3])
-@pytest.mark.parametrize("end", [read_each, lambda flow: flow.count(), lambda flow: flow.for_each(none_of)])
+@pytest.mark.parametrize(
+    "end",
+    [
+        read_each,
+        lambda flow: flow.count(),
+        lambda flow: flow.for_each(none_of),
+        lambda flow: for_each_row(flow, none_of, lambda _: 1, 2, str),
+    ],
+    ids=["async for", "count", "for_each", "rows"],
+)
 @pytest.mark.parametrize("apply", [Flow.concat_map, Flow.switch_map, Flow.flat_map])
 async def test_an_inner_flow_that_has_ended_is_let_go(
     apply: Callable[..., Flow[Large]], end: Callable[[Flow[Large]], Awaitable[object]], number: int
