@@ -229,9 +229,9 @@ class IteratorSubscription:
 
     def read_on(self) -> Awaitable[BaseException | None]:
         """Await the iterator's wait, and read on, as long as it suspends. Return the failure of a wait, if one fails."""
-        receiver = self._receiver
+        receiver, source = self._receiver, self._source
         # Most inner flows end with their first list: for these it is not worth the calls.
-        if self.delivered and self._source.collecting and isinstance(receiver, Inner):
+        if self.delivered and source.collecting and not source.interrupted and isinstance(receiver, Inner):
             appending = receiver.appending()
             if appending is not None:
                 return self._append_on(receiver, *appending)
@@ -265,8 +265,8 @@ class IteratorSubscription:
                 items = source.collected
                 if items:
                     source.collected = source.into = []
-                    count = len(items)
-                    self.delivered += count
+                    before, count = self.delivered, len(items)
+                    self.delivered = before + count
                     if self.demand != UNBOUNDED:
                         self.demand -= count
                     try:
@@ -274,6 +274,9 @@ class IteratorSubscription:
                     except FAILURES as error:
                         self.caught(error)
                     del items  # which would be kept for as long as the iterator waits
+                    if not (before or self.closed):  # those that follow may be appended
+                        pace.awaiting = BARE if awaited is None else (awaited,)
+                        return None
         return None
 
     @coroutine
@@ -298,7 +301,7 @@ class IteratorSubscription:
             except FAILURES as failure:
                 self._count(inner)
                 return failure
-            if self.closed or source.interrupted:
+            if self.closed:
                 break
             awaited = next(reading, NOTHING)
             if source.collecting != left:
