@@ -177,9 +177,9 @@ class Inner:
     # -- for a flow that appends elements itself, one at a time, in place of signals
 
     def appending(self) -> tuple[Appended, int] | None:
-        """Return where the flow may append elements, and after how many it is to count them. Return None if it is to signal them.
+        """Return the list that the flow may append to, and after how many elements it is to call `count`.
 
-        It counts them by `count`, and then appends no more before it asks again.
+        Then it asks again. None: it is to signal its elements.
         """
         return None
 

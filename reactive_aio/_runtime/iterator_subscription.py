@@ -283,7 +283,7 @@ class IteratorSubscription:
     def _append_on(self, inner: Inner, appended: Appended, most: int) -> Generator[Any, None, BaseException | None]:
         """Append what comes between two waits to a list of the combinator, and count it when there are ``most`` elements.
 
-        The other way makes a list of each element. Most sources that services merge or zip suspend for each.
+        `_signal_on` makes a list for each element of a source that suspends before each.
         """
         source, pace = self._source, self._source.pace
         reading = source.reading
