@@ -134,7 +134,7 @@ LIMITS: Final = """\
   pass of the region, and four that advance the generator in the name of its owner. Where each element suspends, the bare loop makes 18, and 15 of
   them are asyncio's. `async for` makes 38. Runs gave 1.88 to 2.05 times for `sum` over a ready one, and 1.26 to 1.31 over a suspended one. For `async for` over a
   suspended one they gave 2.8 to 3.1.
-- **Several suspended sources.** An element of eight that are merged takes 18 calls, and 15 of them are asyncio's and the generator's. The others advance the
+- **Several suspended sources.** An element of eight that are merged takes 18 calls, and 14 of them are asyncio's and the generator's. The others advance the
   generator for its owner. It appends its elements to a list of the combinator, which counts them when there are many. The region behind gets one list of all that
   comes in one turn of the loop. With a list for each element it took 1.47 to 1.52 times the tasks by hand. Tasks by hand take 16 calls, and aioitertools 28. So calls are
   not all that counts: each wait passes three more generators than by hand. Runs gave 0.94 to 1.01 times aioitertools, which has neither demand nor a
@@ -143,7 +143,7 @@ LIMITS: Final = """\
   a task for each both took 101, and `concat_map` a turn of the event loop as well: 22 and 26 times the loop by hand. The rest is to build the
   flow, to subscribe, and to signal the elements and the end. In a simulation of the processor's nearest caches an inner flow of `flat_map` misses code 950 times and
   data 2,100 times, and the loop by hand never. So the ratio depends on the machine, and on its neighbours. An Intel Xeon gave 21 to 29 times (`flat_map`) and 17 to 24 (`concat_map`), and an AMD EPYC 13 to 20 and 12.6 to 18.
-- **Groups.** A group of two elements is a flow, with an end that is awaited in a task: 158 calls. A task with a queue by hand takes 75, and has no bound
+- **Groups.** A group of two elements is a flow, with an end that is awaited in a task: some 155 calls. A task with a queue by hand takes 75, and has no bound
   over all groups, no failure that reaches them, and no cancel. A quarter of the calls bring the group to `async for`, one at a time. Another quarter are
   asyncio's. Each group is 26 objects for the garbage collector while it is open, and it looks at all of 20,000 groups again and again. On an Intel Xeon
   runs gave 43 to 67 us, and by hand 16 to 22.

@@ -229,9 +229,9 @@ class IteratorSubscription:
 
     def read_on(self) -> Awaitable[BaseException | None]:
         """Await the iterator's wait, and read on, as long as it suspends. Return the failure of a wait, if one fails."""
-        receiver, source = self._receiver, self._source
+        receiver = self._receiver
         # Most inner flows end with their first list: for these it is not worth the calls.
-        if self.delivered and source.collecting and not source.interrupted and isinstance(receiver, Inner):
+        if self.delivered and self._source.collecting and isinstance(receiver, Inner):
             appending = receiver.appending()
             if appending is not None:
                 return self._append_on(receiver, *appending)
@@ -274,7 +274,7 @@ class IteratorSubscription:
                     except FAILURES as error:
                         self.caught(error)
                     del items  # which would be kept for as long as the iterator waits
-                    if not (before or self.closed):  # those that follow may be appended
+                    if not (before or self.closed):  # the first list: those that follow may be appended
                         pace.awaiting = BARE if awaited is None else (awaited,)
                         return None
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from itertools import pairwise
 from typing import Any
 from weakref import WeakSet
 
@@ -124,6 +125,22 @@ async def test_a_failure_comes_behind_the_elements_that_have_been_appended() -> 
     assert "down" == str(recorder.error)
     assert [*range(20)] == in_order(recorder.items)[1]
     assert sorted(sources.yielded) == sorted([*recorder.items, *discarded])
+
+
+async def test_more_is_requested_before_the_prefetch_is_used_up() -> None:
+    turn, turns = 0, list[int]()
+
+    def note(element: Element) -> None:
+        if element[0] == 0:
+            turns.append(turn)
+
+    recorder = Recorder(UNBOUNDED)
+    merged(Sources(note).flows()).subscribe(recorder)
+    while not recorder.over.is_set():
+        turn += 1
+        await asyncio.sleep(0)
+
+    assert [1] * (LENGTH - PREFETCH) == [after - before for before, after in pairwise(turns)][PREFETCH - 1 :]
 
 
 async def test_a_snapshot_counts_what_has_been_appended() -> None:
