@@ -102,6 +102,8 @@ class RegionDriver(Emission):
             waits = self._draining or self.place.hops
             straight = self._straight
             if straight is None or waits or (stretch := fed.straight(items)) is None:
+                if self._passes and not waits and self._passed_on(items):
+                    return
                 fed.add(items)
                 # As `advance`, without a call: every list of a combinator comes by here.
                 if not self._draining and (waits or self._work()) and not self._awake:
@@ -132,6 +134,30 @@ class RegionDriver(Emission):
                 self._close()
         except FAILURES as error:
             self.caught(error)
+
+    def _passed_on(self, items: list[Any]) -> bool:
+        """Pass a list on as it came if all of it is wanted, since no stage is between. Return whether that went."""
+        fed: Any = self._input
+        demand = self._demand
+        wanted = len(items) <= demand and (not self.each or demand == 1)
+        if not wanted or self.cancelled or self.life is not OPEN or not fed.passed(len(items)):
+            return False
+        # As `_work`, for one step.
+        budget = self.budget
+        outer = budget.until
+        if not outer:
+            budget.until = budgets.clock() + budget.part
+        self._draining = True
+        try:
+            self._deliver(items)
+        finally:
+            self._draining = False
+            budget.until = outer
+        if not fed.idle or self.cancelled:
+            self.advance()
+        else:
+            fed.more(self._demand)
+        return True
 
     def arrive(self, items: list[Any]) -> None:
         """Take elements over a boundary, from any thread. A turn handles them if there is demand.

@@ -48,7 +48,7 @@ class Emission(Turns):
     """Runs the passes of a region and passes the results to the region's receiver."""
 
     __slots__ = (
-        "_demand", "_draining", "_gather", "_input", "_refills", "_straight",
+        "_demand", "_draining", "_gather", "_input", "_passes", "_refills", "_straight",
         "cancelled", "delivered", "each", "handover", "life", "receiver", "run",
     )  # fmt: skip
 
@@ -67,6 +67,8 @@ class Emission(Turns):
         self.run = run
         self._input: Input = source
         self._refills = isinstance(source, PushedInput)
+        self._passes = self._refills and run.empty
+        """Whether what arrives is passed on as it is, so that there is nothing to do while nothing has arrived."""
         self.receiver: Receiver[Any] | None = receiver
         self._demand: int = 0
         self._draining = False
@@ -118,7 +120,7 @@ class Emission(Turns):
             if life is BEGUN:
                 self.life = OPEN
                 self._open()
-            if self._demand:
+            if self._demand and not (self._passes and self._input.idle):
                 if not outer:  # called by a task or timer
                     budget.until = budgets.clock() + budget.part
                 until = budget.until

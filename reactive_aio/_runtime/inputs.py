@@ -189,6 +189,15 @@ class PushedInput:
         self.received = self.run.total = self.received + len(items)
         return iter(items)
 
+    def passed(self, count: int) -> bool:
+        """Count elements that go on as they come. Return False if some wait before them, or no more are taken."""
+        if self._items is not None or self._chunks or self.terminated or self.closed:
+            return False
+        self.received = self.run.total = self.received + count
+        if self.outstanding != UNBOUNDED:
+            self.outstanding -= count
+        return True
+
     def keep(self, stretch: Iterator[Any]) -> None:
         """Keep the rest of a stretch for the next pass."""
         self._items = stretch
@@ -261,7 +270,8 @@ class PushedInput:
             return self._waiting > 0 or (items is not None and length_hint(items) > 0)
         if self.prefetch is None:
             if demand:
-                need = self.run.demand(demand)
+                run = self.run
+                need = demand if run.empty else run.demand(demand)
                 missing = need if need == UNBOUNDED else need - self.outstanding - self.buffered
                 if missing > 0:
                     self._request(missing)
