@@ -211,6 +211,16 @@ class Budget:
                 return
             taker.strand(closed)
 
+    def turn_now(self) -> bool:
+        """Take a turn for the running task at once, if nobody waits for one and the last one is long over. Return whether it was taken."""
+        now = clock()
+        if now < self.lent + TURN or not self._due.acquire(blocking=False):
+            return False
+        # The callback comes behind the tasks that run now. No other turn is taken before it.
+        self.loop.call_soon(self._come, context=self._context)
+        self.lent = now + TURN
+        return True
+
     async def turn(self) -> float:
         """Wait for a turn, in a task that has worked for as long as it may; return when that is to end."""
         return await self._turn_of(self.add)
@@ -292,15 +302,6 @@ class Budget:
         Without it what comes late in a turn would be cut into single elements, each with a turn of its own.
         """
         return max(self.until, clock() + SHORT)
-
-    def within(self, until: float, call: Callable[[int], None], value: int) -> None:
-        """Make a call that may work until a certain time, or in the middle of a turn until the turn ends."""
-        outer = self.until
-        self.until = outer or until
-        try:
-            call(value)
-        finally:
-            self.until = outer
 
     def begin(self) -> float:
         """Begin a turn that has not been waited for, and return when it is to end.

@@ -26,6 +26,7 @@ AnyTransform = Transform[Any, Any]
 
 BASE: Final[type[AnyTransform]] = Transform
 NO_STRETCHES: Final[Iterator[tuple[int, Iterator[Any]]]] = iter(())
+NONE_MADE: Final[list[Iterator[Any]]] = []  # of all runs that have not made several
 
 MOST_FRAMES: Final = 1_000
 """The frames of a traceback that are looked at. One exception that is raised again and again has those of all times, the latest first."""
@@ -124,7 +125,7 @@ class RegionRun(Passes):
         """Whether it is still to be found out whether there is such a function."""
         self._only: Call | None = None
         """The one function of all transforms, if that is all there is."""
-        self.made: list[Iterator[Any]] = []
+        self.made = NONE_MADE
         """The iterators of the latest pass, where there are several."""
         self._stretches = NO_STRETCHES
         self._stretch: tuple[int, Iterator[Any]] | None = None
@@ -146,7 +147,7 @@ class RegionRun(Passes):
         if only is not None:
             begun: Iterator[Any] = only[0](items, pace, *only[1])
             return begun
-        self.made.clear()
+        self.made = []
         return whole.paced(items, pace, self.made)
 
     def rest(self) -> Iterator[Any] | None:
@@ -228,11 +229,12 @@ class RegionRun(Passes):
         while self._stretch is not None:
             place, items = self._stretch
             self._fused = behind = fuse(self.transforms, place + 1)
-            timed, others = self._timed(items, until), len(self.made)
-            yield from behind.paced(timed, self.pace, self.made)
+            made = self.made = self.made or []
+            timed, others = self._timed(items, until), len(made)
+            yield from behind.paced(timed, self.pace, made)
             if self.paused:
                 return
-            yield from self._check_read([timed, *self.made[others:]], behind)
+            yield from self._check_read([timed, *made[others:]], behind)
             self._stretch = next(self._stretches, None)
 
     def _check_read(self, made: list[Any], behind: Fused) -> Iterator[Any]:

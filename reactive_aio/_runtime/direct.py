@@ -33,7 +33,7 @@ async def run_directly(feed: Placed[Any], stages: Sequence[Placed[Any]], default
     If nobody gets it, the elements that it has ``kept`` go to the hook.
     """
     budget = Budget.of(asyncio.get_running_loop())
-    if budgets.clock() >= budget.lent:
+    if budgets.clock() >= budget.lent and not budget.turn_now():
         budget.lent = await budget.turn()
     run = _begun(feed, stages)
     if isinstance(run, Failed):

@@ -39,7 +39,7 @@ async def run_buffered(feed: Placed[Any], stages: Sequence[Placed[Any]], default
         raise run.take()
     ready = run.context.run(run.open)
     try:
-        if ready and budgets.clock() < budget.lent:
+        if ready and (budgets.clock() < budget.lent or budget.turn_now()):
             run.context.run(run.work, budget.lent)
         elif ready:
             run.wake()

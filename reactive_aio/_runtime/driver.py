@@ -155,7 +155,7 @@ class RegionDriver(Emission):
             budget.until = outer
         if not fed.idle or self.cancelled:
             self.advance()
-        else:
+        elif self._demand or fed.prefetch is not None:
             fed.more(self._demand)
         return True
 

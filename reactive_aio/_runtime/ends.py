@@ -115,7 +115,7 @@ def value_of(
     flow: Flow[Any], stage: Stage[Any, T], default: Any, *, kept: Kept | None = None
 ) -> Coroutine[Any, Any, T]:
     """Run a flow followed by a stage that emits at most one element, as `only_of` does."""
-    nodes, end = flow.__nodes__, Placed(stage, calling_line(3))
+    nodes, end = flow.__nodes__, Placed(stage, calling_line(4))
     source, steps = nodes.source.operator, nodes.steps
     if nodes.scheduler is not None and not nodes.scheduler.is_here():
         nodes = nodes.then(Placed(PublishOn(Current(), PREFETCH), end.origin))

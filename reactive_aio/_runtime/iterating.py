@@ -224,14 +224,17 @@ class Steps(Held):
         """Ask for the next element, and have it made there and then, as far as that goes."""
         self._asked = self._pulling = True
         self.poll = nothing
-        most = 1
+        budget, most = self.driver.budget, 1
         if (stride := self._stride) is not None:
             stride.is_over(self._until)
             most = stride.length
+        outer = budget.until
+        budget.until = outer or self._until
         try:
-            self.driver.budget.within(self._until, self.driver.pull, most)
+            self.driver.pull(most)
         finally:
             self._pulling = False
+            budget.until = outer
 
     async def finished(self, error: BaseException | None) -> BaseException | None:
         """Cancel, and wait for the cleanup. Return the error to raise, which is ``error`` if there is one."""

@@ -26,7 +26,8 @@ def add_demand(demand: int, n: int) -> int:
     >>> add_demand(UNBOUNDED, 1) == UNBOUNDED
     True
     """
-    return min(demand + n, UNBOUNDED)
+    total = demand + n
+    return total if total < UNBOUNDED else UNBOUNDED  # a third of the time of `min`
 
 
 def subtract_demand(demand: int, n: int) -> int:
@@ -48,7 +49,7 @@ def bounded(n: int) -> int:
     >>> bounded(3 * UNBOUNDED) == UNBOUNDED
     True
     """
-    return min(n, UNBOUNDED)
+    return n if n < UNBOUNDED else UNBOUNDED
 
 
 def quarter(prefetch: int) -> int:

@@ -163,6 +163,56 @@ async def test_others_have_a_turn_between_many_short_runs(monkeypatch: pytest.Mo
     assert 15 <= turns[0] <= 45
 
 
+async def test_on_a_quiet_loop_a_run_begins_in_the_step_that_awaits_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Ticking(0.0)
+    monkeypatch.setattr(budgets, "clock", clock)
+    for _ in range(3):
+        clock.now += 1.0
+        run = asyncio.create_task(Flow.of(1).map(lambda item: item + 1).to_list())
+
+        await asyncio.sleep(0)
+
+        assert run.done()
+        assert run.result() == [2]
+        await asyncio.sleep(0)  # the turn is over behind the tasks
+
+
+async def test_runs_that_begin_together_share_the_millisecond(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Ticking(0.0)
+    monkeypatch.setattr(budgets, "clock", clock)
+
+    def slow(item: int) -> int:
+        clock.now += 3e-4
+        return item
+
+    clock.now = 1.0
+    runs = [asyncio.create_task(Flow.of(1).map(slow).to_list()) for _ in range(10)]
+    done = []
+    while not all(run.done() for run in runs):
+        before, at = sum(run.done() for run in runs), clock.now
+        await asyncio.sleep(0)
+        done.append(sum(run.done() for run in runs) - before)
+        assert clock.now - at < 2e-3
+
+    assert done[0] == 4  # each of 0.3 ms
+    assert sum(done) == 10
+
+
+async def test_a_task_with_slow_code_between_its_runs_lets_others_have_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = [0]
+    other = asyncio.create_task(count_turns(turns))
+    await asyncio.sleep(0)
+    clock = Ticking(0.0)
+    monkeypatch.setattr(budgets, "clock", clock)
+
+    for _ in range(20):
+        clock.now += 5e-3
+        await Flow.of(1).map(lambda item: item).to_list()
+    other.cancel()
+
+    assert turns[0] >= 10  # each second run waits for one
+
+
 async def test_a_run_that_is_cancelled_in_the_middle_cleans_up_at_once_and_in_its_order() -> None:
     log: list[object] = []
 
