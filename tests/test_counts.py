@@ -290,7 +290,7 @@ def test_a_group_of_two_with_an_end_of_its_own_costs_no_driver() -> None:
 
     calls(10)  # functions are generated, modules imported
 
-    assert calls(1_000) - calls(500) <= 180 * 500  # with a driver some 350
+    assert calls(1_000) - calls(500) <= 155 * 500  # with a driver some 350
 
 
 def test_an_end_of_a_window_that_is_complete_takes_no_turn_of_the_loop() -> None:
@@ -323,6 +323,28 @@ def test_building_a_small_flow_costs_20_calls() -> None:
 )
 def test_an_inner_flow_of_given_elements_costs_no_assembly(flow: Flows, calls: int) -> None:
     assert for_more(python_calls, flow, 2_000) <= calls * 2_000
+
+
+@pytest.mark.parametrize(
+    ("flow", "calls"),
+    [
+        (lambda n: Flow.range(n // 2).merge(Flow.range(n // 2)), 40),
+        (lambda n: Flow.range(n).concat_map(lambda _: GIVEN), 49),
+        (lambda n: Flow.range(n).flat_map(lambda _: GIVEN), 80),
+        (lambda n: Flow.range(n).concat_map_eager(lambda _: GIVEN), 94),
+    ],
+    ids=["merge", "concat_map", "flat_map", "concat_map_eager"],
+)
+def test_an_element_of_a_combinator_that_is_read_by_async_for_costs_few_calls(flow: Flows, calls: int) -> None:
+    async def read(n: int) -> None:
+        async for _ in flow(n):
+            pass
+
+    def counted(n: int) -> int:
+        return python_calls(lambda: asyncio.run(read(n)))
+
+    counted(10)  # functions are generated, modules imported
+    assert counted(2_000) - counted(1_000) <= calls * 1_000
 
 
 async def ready(n: int) -> AsyncGenerator[int]:

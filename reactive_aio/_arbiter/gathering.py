@@ -106,6 +106,13 @@ class Gathering(Drain):
         self.inners[inner] = None
         return inner
 
+    def enter_given(self, items: list[Any], prefetch: int | None, key: Any) -> Inner:
+        """Enter a flow that has ended, with its given elements, which wait for demand."""
+        inner = self.enter(prefetch, key)
+        inner.keep(items)
+        inner.received, inner.ended = len(items), True
+        return inner
+
     def subscribe(self, flow: FlowLike, inner: Inner, *, at_once: bool) -> None:
         """Subscribe to a flow that has been entered."""
         try:

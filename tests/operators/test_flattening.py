@@ -219,11 +219,12 @@ async def test_cancel_reaches_the_outer_flow_and_the_inner_one(name: str) -> Non
 
 
 @operators
-async def test_every_element_taken_is_emitted_or_told_to_the_hook(name: str) -> None:
+@pytest.mark.parametrize("length", [1, 9])
+async def test_every_element_taken_is_emitted_or_told_to_the_hook(name: str, length: int) -> None:
     made, discarded = list[int](), list[object]()
 
     def inner(n: int) -> Flow[int]:
-        return Flow.range(n, n + 9).map(lambda item: made.append(item) or item)
+        return Flow.range(n, n + length).map(lambda item: made.append(item) or item)
 
     for turns in range(30):
         made.clear()
@@ -236,6 +237,26 @@ async def test_every_element_taken_is_emitted_or_told_to_the_hook(name: str) -> 
         await idle()
         emitted = [item for item in [*subscriber.items, *discarded] if item in made]
         assert sorted(emitted) == sorted(made)
+
+
+@operators
+@pytest.mark.parametrize("demand", [1, UNBOUNDED])
+async def test_an_element_whose_function_cancels_is_told_to_the_hook(name: str, demand: int) -> None:
+    subscriber, made, discarded = Recorder(demand), list[int](), list[object]()
+
+    def cancel(item: int) -> int:
+        if item == 2:
+            subscriber.cancel()
+        made.append(item + 1000)
+        return item + 1000
+
+    with hooks.using(on_discard=discarded.append):
+        OPERATORS[name](Flow.of(1, 2, 3), lambda n: Flow.of(n).map(cancel)).subscribe(subscriber)
+    await idle()
+    subscriber.request(1)
+    await idle()
+
+    assert sorted(made) == sorted(item for item in [*subscriber.items, *discarded] if item in made)
 
 
 @operators

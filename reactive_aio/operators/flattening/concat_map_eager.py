@@ -88,12 +88,13 @@ class EagerMapping(InOrder):
             self.remove(self.outer)
             self.enter(None).on_error(flow.take())
             return
-        # Given elements need no subscription where no flow before them is left to emit.
-        items = self.inlet.given(flow, min(self.demand, self.ahead)) if self.demand and not self.row else None
+        items = self.inlet.given(flow, self.ahead)
         if items is None:
             self.add(flow, self.ahead, self.mapper.index)
         elif isinstance(items, Failed):
             self.enter(self.ahead, self.mapper.index).on_error(items.take())
+        elif self.row or len(items) > self.demand:
+            self.enter_given(items, self.ahead, self.mapper.index)
         else:
             self.several = True
             if items:

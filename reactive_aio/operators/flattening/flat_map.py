@@ -73,43 +73,46 @@ class FlatMapping(Merging):
         """Map the next elements. The given elements of their flows are one list, a short one if the function is slow."""
         outer, count, then = self.outer, 0, budgets.clock()
         given: list[Any] = []
-        flow, items = self._next(0)
-        while isinstance(items, list):
+        flow, items = self._next()
+        while isinstance(items, list) and not self.ready and len(given) + len(items) <= self.demand:
             given += items
+            flow, items = None, None
             count += 1
             if not outer.kept or count >= self._most or len(given) >= self.demand:
                 break
-            flow, items = self._next(len(given))
+            flow, items = self._next()
         if count:
             taken = budgets.clock() - then
             quick = taken <= budgets.QUICK
             self._most = min(2 * self._most, LONGEST) if quick else max(1, int(count * budgets.QUICK / taken))
-        if self.over:
-            discard(given)
-            return
-        if given:
+        if given and not self.over:
             self.emit(given)
+            given = []
+        if self.over:
+            discard(given + items if isinstance(items, list) else given)
+            return
         if count:
             outer.request(count)
-        if not isinstance(items, list) and not self.over:
+        if flow is not None:
             self._begin(flow, items)
         if outer.ended and outer.spent and outer in self.inners:
             self.on_spent(outer)
 
-    def _next(self, before: int) -> tuple[FlowLike | Failed, list[Any] | Failed | None]:
-        """Return the flow of the next element, and its given elements, at most the demand after ``before``."""
+    def _next(self) -> tuple[FlowLike | Failed, list[Any] | Failed | None]:
+        """Return the flow of the next element, and its elements if they are given and not more than the prefetch."""
         flow = self.mapper(self.outer.take(1)[0])
-        if isinstance(flow, Failed) or self.ready or self.over:
+        if isinstance(flow, Failed) or self.over:
             return flow, None
-        items = self.inlet.given(flow, min(self.demand - before, self.ahead))
+        items = self.inlet.given(flow, self.ahead)
         if items is not None:
             self.several = True
         return flow, items
 
-    def _begin(self, flow: FlowLike | Failed, failed: Failed | None) -> None:
+    def _begin(self, flow: FlowLike | Failed, given: list[Any] | Failed | None) -> None:
+        """Subscribe to a flow, or keep its given elements until there is demand, or fail."""
         if isinstance(flow, Failed):
             self.fail(flow.take())
-        elif failed is None:
+        elif given is None:
             inner = self.enter(self.ahead, self.mapper.index)
             self.subscribe(flow, inner, at_once=True)
             if inner.ended:
@@ -117,8 +120,12 @@ class FlatMapping(Merging):
             self._left -= 1
             if not self._left:
                 self.next_turn(self._go_on_mapping)  # behind the first steps of their tasks
+        elif isinstance(given, Failed):
+            self.enter(self.ahead, self.mapper.index).on_error(given.take())
+        elif given:
+            self.ready.append(self.enter_given(given, self.ahead, self.mapper.index))
         else:
-            self.enter(self.ahead, self.mapper.index).on_error(failed.take())
+            self.outer.request(1)
 
     def _go_on_mapping(self, _: None) -> None:
         self._left = AT_ONCE
