@@ -154,7 +154,7 @@ class Budget:
     """Threads append to it. Only the loop takes from it."""
     _due: Lock = field(init=False, factory=Lock)
     """Held while a callback is scheduled, or running: so there is never more than one."""
-    _context: Context = field(init=False, factory=Context)
+    context: Context = field(init=False, factory=Context)
     """The context of the callback. It is empty, because a context that has been entered can't be entered again."""
     arrange: Callable[[deque[Taker]], int] = field(init=False, default=len)
     """Puts the waiting takers in order, and returns how many of them may have their turns now. By default all may, in the order of their arrival."""
@@ -181,7 +181,7 @@ class Budget:
         self._waiting.append(taker)
         try:
             if self._due.acquire(False):
-                (schedule or self.loop.call_soon)(self._come, context=self._context)
+                (schedule or self.loop.call_soon)(self._come, context=self.context)
             elif self.loop.is_closed():
                 raise RuntimeError("Event loop is closed")
         except RuntimeError as closed:
@@ -194,7 +194,7 @@ class Budget:
         """
         self._waiting.append(taker)
         try:
-            self.loop.call_soon_threadsafe(self._arrive, context=self._context)
+            self.loop.call_soon_threadsafe(self._arrive, context=self.context)
         except RuntimeError as closed:
             self._strand(closed)
 
@@ -217,7 +217,7 @@ class Budget:
         if now < self.lent + TURN or not self._due.acquire(blocking=False):
             return False
         # The callback comes behind the tasks that run now. No other turn is taken before it.
-        self.loop.call_soon(self._come, context=self._context)
+        self.loop.call_soon(self._come, context=self.context)
         self.lent = now + TURN
         return True
 
@@ -277,7 +277,7 @@ class Budget:
             again = bool(self._waiting) and self._due.acquire(blocking=False)
         if again:
             try:
-                self.loop.call_soon(self._come, context=self._context)
+                self.loop.call_soon(self._come, context=self.context)
             except RuntimeError as closed:
                 self._strand(closed)
 

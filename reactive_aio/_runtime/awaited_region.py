@@ -19,7 +19,7 @@ from .._core.identity import next_as
 from .._core.missing import NOTHING
 from .._fusion import BARE, READING, RegionRun
 from .._plan import Receiver, Region
-from ..spec import MOST_AT_ONCE
+from ..spec import MOST_AT_ONCE, UNBOUNDED
 from .awaited import AwaitedInput
 from .driver import RegionDriver
 from .host import FlowHost
@@ -72,8 +72,25 @@ class AwaitedDriver(RegionDriver):
             return super()._work()
         late = self._owner.run(self.work_here)
         if self.closed or pace.awaiting is not None:
-            self._owner.call(self)
+            self._hand_over()
         return late
+
+    def _hand_over(self) -> None:
+        """Leave the iterator's wait to the owner, or to a callback. The owner itself is quicker, if many elements are needed."""
+        if self._demand == UNBOUNDED or self._pass is not None:
+            self._owner.call(self)
+        else:
+            self._owner.hand_over(self)
+
+    def go_on(self, behind: object) -> None:
+        """Work behind what the iterator has waited for."""
+        owner = self._owner
+        if owner.goes_on(self, behind):
+            late = owner.run(self.work_here)
+            if self.closed or self.run.pace.awaiting is not None:
+                self._hand_over()
+            elif late:
+                self.call_again()
 
     def _step(self, until: float) -> bool:
         if self._here:
@@ -228,7 +245,9 @@ class AwaitedDriver(RegionDriver):
         run, owner = self.run, self._owner
         items, going = run.current, owner.going
         # As `Owner.waits` and `Owner.run`, without their calls: each element of an `async for` comes by here.
-        if items is None or going is None or going.done() or self._draining or self.cancelled:
+        if (
+            items is None or going is None or going.done() or owner.behind is not None or self._draining or self.cancelled
+        ):
             return NOTHING
         try:
             item = next_as(self.loop, owner.task, owner.context, items)
@@ -244,7 +263,7 @@ class AwaitedDriver(RegionDriver):
             if read and run.pace.ended and run.current is None:
                 self.source.used_up()
             elif run.pace.awaiting not in (None, BARE):
-                self._owner.call(self)
+                self._hand_over()
             return NOTHING
         self.delivered += 1
         return item
@@ -263,8 +282,8 @@ class AwaitedDriver(RegionDriver):
     @property
     def bare(self) -> bool:
         """Whether a turn of the event loop is all that is waited for, by the iterator or as the time is up, and the owner has not been called."""
-        run, going = self.run, self._owner.going
-        if going is None or going.done():
+        run = self.run
+        if not self._owner.waits:
             return False
         awaiting = run.pace.awaiting
         return awaiting is BARE or (awaiting is None and run.current is None and self._reads)

@@ -183,6 +183,9 @@ class DirectAwaited(Direct, Taker):
         """Let the owner go on after the other members of the event loop have had their turns."""
         self._budget.add(self)
 
+    def go_on(self, behind: object) -> None:
+        """Nothing: its owner awaits whatever its iterator waits for."""
+
     def come(self) -> None:
         """Let the owner go on."""
         if not self.over:

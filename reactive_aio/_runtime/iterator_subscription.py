@@ -180,7 +180,19 @@ class IteratorSubscription:
     def _hand_over(self, owner: SpareOwner) -> None:
         """Leave to the owner what it alone does: to await something, and to close the iterator."""
         if self.closed or self._source.pace.awaiting is not None:
-            owner.call(self)
+            if self.demand == UNBOUNDED:
+                owner.call(self)
+            else:
+                owner.hand_over(self)
+
+    def go_on(self, behind: object) -> None:
+        """Work behind what the iterator has waited for."""
+        owner = self._owner
+        if owner is not None and owner.goes_on(self, behind):
+            if owner.run(self.work_here):
+                self.call_again()
+            else:
+                self._hand_over(owner)
 
     def _let_go(self) -> None:
         """Drop elements that are not taken, and report a failure after them to the hook."""

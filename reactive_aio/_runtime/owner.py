@@ -24,6 +24,7 @@ from typing import Any, Protocol, TypeVar, cast
 from .._core.budgets import Budget
 from .._core.identity import run_as
 from .._core.tasks import begin_task
+from .._fusion import BARE
 from .awaited import AwaitedInput
 from .host import FlowHost
 
@@ -73,6 +74,9 @@ class Reader(Protocol):
     def caught(self, error: BaseException) -> None:
         """Fail with an exception that left the owner."""
 
+    def go_on(self, behind: Any, /) -> None:
+        """Work behind what the iterator has waited for, if `Owner.goes_on` says so."""
+
     def left(self, task: asyncio.Task[None], /) -> None:
         """Let go of everything, because the task of the owner has ended."""
 
@@ -80,7 +84,7 @@ class Reader(Protocol):
 class Owner:
     """Owns the iterator of one subscription. There is no task before the first request."""
 
-    __slots__ = ("_budget", "_source", "_told", "context", "going", "task")
+    __slots__ = ("_budget", "_source", "_told", "behind", "context", "going", "task")
 
     def __init__(self, source: AwaitedInput, budget: Budget, context: Context) -> None:
         self._source = source
@@ -90,6 +94,8 @@ class Owner:
         """The context of the reader; that of the task, once there is one."""
         self.going: asyncio.Future[None] | None = None
         """The future that it waits for, while there is no demand."""
+        self.behind: object = None
+        """What the iterator waits for, if its reader goes on behind that without a step of the owner."""
         self._told = False
         """Whether the waiting iterator knows that the region has left it."""
 
@@ -108,7 +114,40 @@ class Owner:
     @property
     def waits(self) -> bool:
         """Whether the owner waits to be called, so that its reader may work in its name."""
-        return self.going is not None and not self.going.done()
+        return self.going is not None and not self.going.done() and self.behind is None
+
+    def hand_over(self, reader: Reader) -> None:
+        """Have the reader go on when the wait of the iterator is over: without a step of the owner, if a callback will do."""
+        going, awaiting = self.going, self._source.pace.awaiting
+        if going is None or going.done() or awaiting is None or reader.closed:
+            self.call(reader)
+            return
+        (awaited,) = awaiting
+        if awaited is None:
+            self.behind = BARE
+            self._source.loop.call_soon(reader.go_on, BARE, context=self._budget.context)
+        elif isinstance(awaited, asyncio.Future):
+            # As a task does: it says that the future has been awaited, and not yielded. Other tasks may await the same future.
+            awaited._asyncio_future_blocking = False
+            self.behind = awaited
+            awaited.add_done_callback(reader.go_on, context=self._budget.context)
+        else:
+            self.call(reader)
+
+    def goes_on(self, reader: Reader, behind: object) -> bool:
+        """Return whether the reader is to go on in the name of the owner, behind what the iterator has waited for.
+
+        Else the owner has been called before, or sees to it: it alone passes a failure on, and reads on where there is no demand.
+        """
+        if self.behind is not behind:
+            return False
+        source, self.behind = self._source, None
+        failed = isinstance(behind, asyncio.Future) and (behind.cancelled() or behind.exception() is not None)
+        if failed or reader.closed or not reader.demand or source.interrupted:
+            self.call(reader)
+            return False
+        source.pace.awaiting = None
+        return True
 
     def call(self, reader: Reader) -> None:
         """Let the owner work for its reader, in its own step."""
@@ -119,8 +158,8 @@ class Owner:
             self.task = begin_task(self._steps(reader), self.context, loop)
             self._budget.begun.add(self.task)
             self.task.add_done_callback(reader.left, context=reader.context)
-        elif self.waits:
-            assert self.going is not None
+        elif self.going is not None and not self.going.done():
+            self.behind = None
             self.going.set_result(None)
 
     def run(self, call: Callable[..., R], *args: Any) -> R:
@@ -151,6 +190,10 @@ class Owner:
                 if pace.awaiting is not None:
                     if reader.closed:
                         self._cancel()
+                    awaited = pace.awaiting[0]
+                    if isinstance(awaited, asyncio.Future):
+                        awaited._asyncio_future_blocking = True  # as it came, and before it was left to a callback
+                    del awaited
                     failure = await reader.read_on()
                     if failure is not None:
                         # A cancel, or what the future has failed with: a task raises it where it waits. The iterator goes
@@ -195,7 +238,7 @@ class Owner:
         except asyncio.CancelledError as cancelled:
             self._interrupt(reader, cancelled)
         finally:
-            self.going = None
+            self.going = self.behind = None
 
     def _interrupt(self, reader: Reader, cancelled: asyncio.CancelledError) -> None:
         """Pass a cancel on to the iterator."""
