@@ -14,7 +14,7 @@ import operator
 import sys
 import threading
 import tracemalloc
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Generator
 from contextlib import contextmanager
 from contextvars import Context
 from typing import TypeVarTuple, cast
@@ -486,6 +486,39 @@ def test_a_flow_of_ten_elements_that_suspend_costs_no_driver() -> None:
 
 def test_a_region_without_a_boundary_takes_one_turn_whatever_its_length() -> None:
     assert for_more(callbacks, lambda n: Flow.range(n).map(increment)) == 0
+
+
+async def _behind_turns(n: int) -> AsyncGenerator[int]:
+    for item in range(n):
+        await asyncio.sleep(0)
+        yield item
+
+
+async def _behind_futures(n: int) -> AsyncGenerator[int]:
+    loop = asyncio.get_running_loop()
+    for item in range(n):
+        wait = loop.create_future()
+        loop.call_soon(wait.set_result, None)
+        await wait
+        yield item
+
+
+@pytest.mark.parametrize("apply", [lambda flow: flow, lambda flow: flow.retry(1)], ids=["source", "combinator"])
+@pytest.mark.parametrize("source", [_behind_turns, _behind_futures])
+def test_an_element_behind_a_wait_costs_a_callback_more_than_by_hand(
+    source: Callable[[int], AsyncGenerator[int]], apply: Callable[[Flow[int]], Flow[int]]
+) -> None:
+    async def read(items: AsyncIterable[int]) -> None:
+        async for _ in items:
+            pass
+
+    def scheduled(n: int, *, by_hand: bool) -> int:
+        with asyncio.Runner(loop_factory=CountingLoop) as runner:
+            items = source(n) if by_hand else apply(Flow.from_async_iterable(source(n)))
+            return callbacks(lambda: runner.run(read(items)))
+
+    more = [scheduled(400, by_hand=by_hand) - scheduled(200, by_hand=by_hand) for by_hand in (False, True)]
+    assert more[0] - more[1] <= 205  # the step of the source's own task would be one more for each
 
 
 def test_a_boundary_in_one_loop_costs_no_callback_until_the_time_of_one_is_up() -> None:

@@ -137,13 +137,12 @@ class Owner:
     def goes_on(self, reader: Reader, behind: object) -> bool:
         """Return whether the reader is to go on in the name of the owner, behind what the iterator has waited for.
 
-        Else the owner has been called before, or sees to it: it alone passes a failure on, and reads on where there is no demand.
+        Else the owner does, which has been called before, or reads on though there is no demand.
         """
         if self.behind is not behind:
             return False
         source, self.behind = self._source, None
-        failed = isinstance(behind, asyncio.Future) and (behind.cancelled() or behind.exception() is not None)
-        if failed or reader.closed or not reader.demand or source.interrupted:
+        if reader.closed or not reader.demand or source.interrupted:
             self.call(reader)
             return False
         source.pace.awaiting = None
@@ -159,7 +158,6 @@ class Owner:
             self._budget.begun.add(self.task)
             self.task.add_done_callback(reader.left, context=reader.context)
         elif self.going is not None and not self.going.done():
-            self.behind = None
             self.going.set_result(None)
 
     def run(self, call: Callable[..., R], *args: Any) -> R:
