@@ -19,8 +19,8 @@ from .._core.identity import next_as
 from .._core.missing import NOTHING
 from .._fusion import BARE, READING, RegionRun
 from .._plan import Receiver, Region
-from ..spec import MOST_AT_ONCE, UNBOUNDED
-from .awaited import AwaitedInput
+from ..spec import MOST_AT_ONCE
+from .awaited import MANY, AwaitedInput
 from .driver import RegionDriver
 from .host import FlowHost
 from .life import OPEN
@@ -76,8 +76,8 @@ class AwaitedDriver(RegionDriver):
         return late
 
     def _hand_over(self) -> None:
-        """Leave the iterator's wait to the owner, or to a callback. The owner itself is quicker, if many elements are needed."""
-        if self._demand == UNBOUNDED or self._pass is not None:
+        """Leave the iterator's wait to the owner, which is quicker for many elements, and alone goes on with a pass that gathers."""
+        if self._demand >= MANY or self._pass is not None:
             self._owner.call(self)
         else:
             self._owner.hand_over(self)
@@ -245,9 +245,9 @@ class AwaitedDriver(RegionDriver):
         run, owner = self.run, self._owner
         items, going = run.current, owner.going
         # As `Owner.waits` and `Owner.run`, without their calls: each element of an `async for` comes by here.
-        if (
-            items is None or going is None or going.done() or owner.behind is not None or self._draining or self.cancelled
-        ):
+        if items is None or going is None or going.done() or owner.behind is not None or self._draining:
+            return NOTHING
+        if self.cancelled:
             return NOTHING
         try:
             item = next_as(self.loop, owner.task, owner.context, items)
@@ -282,8 +282,9 @@ class AwaitedDriver(RegionDriver):
     @property
     def bare(self) -> bool:
         """Whether a turn of the event loop is all that is waited for, by the iterator or as the time is up, and the owner has not been called."""
-        run = self.run
-        if not self._owner.waits:
+        run, owner = self.run, self._owner
+        going = owner.going
+        if going is None or going.done() or owner.behind is not None:  # as `Owner.waits`, without a call
             return False
         awaiting = run.pace.awaiting
         return awaiting is BARE or (awaiting is None and run.current is None and self._reads)

@@ -21,7 +21,7 @@ from .._fusion.origin import Placed
 from .._plan import Awaited, Receiver
 from ..hooks import also_failed, drop_error
 from ..spec import UNBOUNDED, add_demand, subtract_demand
-from .awaited import LISTED, AwaitedInput
+from .awaited import LISTED, MANY, AwaitedInput
 from .driver import RegionDriver
 from .host import FlowHost
 from .lifetime import Lifetime
@@ -180,7 +180,7 @@ class IteratorSubscription:
     def _hand_over(self, owner: SpareOwner) -> None:
         """Leave to the owner what it alone does: to await something, and to close the iterator."""
         if self.closed or self._source.pace.awaiting is not None:
-            if self.demand == UNBOUNDED:
+            if self.demand >= MANY:  # in its own steps it is quicker
                 owner.call(self)
             else:
                 owner.hand_over(self)

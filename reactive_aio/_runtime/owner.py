@@ -141,11 +141,11 @@ class Owner:
         """
         if self.behind is not behind:
             return False
-        source, self.behind = self._source, None
+        source = self._source
         if reader.closed or not reader.demand or source.interrupted:
             self.call(reader)
             return False
-        source.pace.awaiting = None
+        self.behind = source.pace.awaiting = None
         return True
 
     def call(self, reader: Reader) -> None:
@@ -188,10 +188,6 @@ class Owner:
                 if pace.awaiting is not None:
                     if reader.closed:
                         self._cancel()
-                    awaited = pace.awaiting[0]
-                    if isinstance(awaited, asyncio.Future):
-                        awaited._asyncio_future_blocking = True  # as it came, and before it was left to a callback
-                    del awaited
                     failure = await reader.read_on()
                     if failure is not None:
                         # A cancel, or what the future has failed with: a task raises it where it waits. The iterator goes
@@ -236,7 +232,9 @@ class Owner:
         except asyncio.CancelledError as cancelled:
             self._interrupt(reader, cancelled)
         finally:
-            self.going = self.behind = None
+            behind, self.going, self.behind = self.behind, None, None
+            if isinstance(behind, asyncio.Future):
+                behind._asyncio_future_blocking = True  # as it came: now this task awaits it
 
     def _interrupt(self, reader: Reader, cancelled: asyncio.CancelledError) -> None:
         """Pass a cancel on to the iterator."""

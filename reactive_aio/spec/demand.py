@@ -27,7 +27,9 @@ def add_demand(demand: int, n: int) -> int:
     True
     """
     total = demand + n
-    return total if total < UNBOUNDED else UNBOUNDED  # a third of the time of `min`
+    if total < UNBOUNDED:  # a third of the time of `min`
+        return total
+    return UNBOUNDED
 
 
 def subtract_demand(demand: int, n: int) -> int:
@@ -49,7 +51,7 @@ def bounded(n: int) -> int:
     >>> bounded(3 * UNBOUNDED) == UNBOUNDED
     True
     """
-    return n if n < UNBOUNDED else UNBOUNDED
+    return min(n, UNBOUNDED)
 
 
 def quarter(prefetch: int) -> int:

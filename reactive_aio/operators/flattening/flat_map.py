@@ -73,6 +73,7 @@ class FlatMapping(Merging):
         """Map the next elements. The given elements of their flows are one list, a short one if the function is slow."""
         outer, count, then = self.outer, 0, budgets.clock()
         given: list[Any] = []
+        flow: FlowLike | Failed | None
         flow, items = self._next()
         while isinstance(items, list) and not self.ready and len(given) + len(items) <= self.demand:
             given += items
