@@ -125,7 +125,7 @@ class RegionRun(Passes):
         """Whether it is still to be found out whether there is such a function."""
         self._only: Call | None = None
         """The one function of all transforms, if that is all there is."""
-        self.made = NONE_MADE
+        self.made: list[Iterator[Any]] = NONE_MADE
         """The iterators of the latest pass, where there are several."""
         self._stretches = NO_STRETCHES
         self._stretch: tuple[int, Iterator[Any]] | None = None

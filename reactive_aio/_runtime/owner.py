@@ -95,7 +95,7 @@ class Owner:
         self.going: asyncio.Future[None] | None = None
         """The future that it waits for, while there is no demand."""
         self.behind: object = None
-        """What the iterator waits for, if its reader goes on behind that without a step of the owner."""
+        """The object that the iterator waits for, if its reader goes on behind that without a step of the owner."""
         self._told = False
         """Whether the waiting iterator knows that the region has left it."""
 
@@ -128,9 +128,10 @@ class Owner:
             self._source.loop.call_soon(reader.go_on, BARE, context=self._budget.context)
         elif isinstance(awaited, asyncio.Future):
             # As a task does: it says that the future has been awaited, and not yielded. Other tasks may await the same future.
-            awaited._asyncio_future_blocking = False
-            self.behind = awaited
-            awaited.add_done_callback(reader.go_on, context=self._budget.context)
+            future: asyncio.Future[Any] = awaited
+            future._asyncio_future_blocking = False
+            self.behind = future
+            future.add_done_callback(reader.go_on, context=self._budget.context)
         else:
             self.call(reader)
 

@@ -242,7 +242,7 @@ BY_HAND: dict[str, tuple[int, str]] = {
     "_runtime/driver.py": (2, "each request comes through, and a call would cost more than the sum"),
     "_runtime/emission.py": (1, "each list that is delivered comes through, and in some flows that is each element"),
     "_runtime/inputs.py": (
-        4,
+        5,
         "each list that arrives comes through; and what is asked without bound is not asked again",
     ),
     "testing/snapshot.py": (1, "shows a demand"),

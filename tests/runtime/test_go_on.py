@@ -25,7 +25,7 @@ flows = pytest.mark.parametrize("apply", FLOWS.values(), ids=FLOWS)
 
 
 class Source:
-    """Gives a number behind each wait that is over, and notes what it hears."""
+    """Yields a number when each wait is over, and notes what it hears."""
 
     def __init__(self) -> None:
         self.waits: list[asyncio.Future[None]] = []
@@ -74,7 +74,7 @@ async def test_the_source_runs_in_one_task_of_its_own_however_it_goes_on(apply: 
     second = await behind_one(source, items)
     source.waits[-1].set_result(None)
     assert await second == 1
-    await items.aclose()  # type: ignore[attr-defined]
+    await items.aclose()
 
     assert len(source.tasks) == 1
     assert asyncio.current_task() not in source.tasks
@@ -121,7 +121,7 @@ async def test_a_flow_that_is_closed_cancels_the_wait(apply: Callable[[Items], I
     source = Source()
     items = aiter(apply(source.flow))
     second = await behind_one(source, items)
-    await items.aclose()  # type: ignore[attr-defined]
+    await items.aclose()
     with pytest.raises(StopAsyncIteration):
         await second
 
