@@ -122,17 +122,16 @@ class Owner:
         if going is None or going.done() or awaiting is None or reader.closed:
             self.call(reader)
             return
-        (awaited,) = awaiting
-        if awaited is None:
+        loop, context = self._source.loop, self._budget.context
+        if awaiting is BARE:
             self.behind = BARE
-            self._source.loop.call_soon(reader.go_on, BARE, context=self._budget.context)
-        elif isinstance(awaited, asyncio.Future):
+            loop.call_soon(reader.go_on, BARE, context=context)
+        elif (future := _future_of(awaiting[0], loop)) is not None and future is not self.task:
             # As a task does: it says that the future has been awaited, and not yielded. Other tasks may await the same future.
-            future: asyncio.Future[Any] = awaited
             future._asyncio_future_blocking = False
             self.behind = future
-            future.add_done_callback(reader.go_on, context=self._budget.context)
-        else:
+            future.add_done_callback(reader.go_on, context=context)
+        else:  # the owner alone says what is wrong with it
             self.call(reader)
 
     def goes_on(self, reader: Reader, behind: object) -> bool:
@@ -259,3 +258,9 @@ class Owner:
         self._budget.begun.discard(task)
         if not reader.closed and not task.cancelled() and (error := task.exception()) is not None:
             reader.caught(error)
+
+
+def _future_of(awaited: Any, loop: asyncio.AbstractEventLoop) -> asyncio.Future[Any] | None:
+    """Return what is awaited if it is a future of the loop."""
+    here = isinstance(awaited, asyncio.Future) and awaited.get_loop() is loop
+    return awaited if here else None

@@ -194,5 +194,25 @@ async def test_a_source_that_waits_for_a_turn_alone_gets_one(apply: Callable[[It
     assert await collected(apply(Flow.from_async_iterable(source()))) == [0, 1, 2, 3]
 
 
+@flows
+async def test_a_source_that_awaits_its_own_task_or_a_future_of_another_loop_fails_as_in_any_task(
+    apply: Callable[[Items], Items],
+) -> None:
+    elsewhere = asyncio.new_event_loop()
+
+    async def source(wait: Callable[[], Any]) -> AsyncGenerator[int]:
+        yield 0
+        try:
+            await wait()
+        except RuntimeError:
+            yield 1
+
+    try:
+        for wait in (asyncio.current_task, elsewhere.create_future):
+            assert await collected(apply(Flow.from_async_iterable(source(wait)))) == [0, 1]
+    finally:
+        elsewhere.close()
+
+
 async def collected(flow: Items) -> list[int]:
     return [item async for item in flow]
