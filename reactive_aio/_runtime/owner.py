@@ -262,5 +262,5 @@ class Owner:
 
 def _future_of(awaited: Any, loop: asyncio.AbstractEventLoop) -> asyncio.Future[Any] | None:
     """Return what is awaited if it is a future of the loop."""
-    here = isinstance(awaited, asyncio.Future) and awaited.get_loop() is loop
-    return awaited if here else None
+    future: asyncio.Future[Any] = awaited
+    return future if isinstance(awaited, asyncio.Future) and future.get_loop() is loop else None
