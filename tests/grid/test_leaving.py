@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from reactive_aio import Flow
+from reactive_aio._core.budgets import Budget
 from reactive_aio.testing import settle
 from tests.grid.points import HERE, Books, around, left_since
 from tests.registry import AnyFlow, Entry, Settings
@@ -36,6 +37,12 @@ async def nothing_left(before: set[int], way: object) -> None:
 async def turns(n: int) -> None:
     for _ in range(n):
         await asyncio.sleep(0)
+
+
+@pytest.fixture
+def busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have each flow begin as on a loop that others keep busy. On a quiet one it may end in the step that awaits it."""
+    monkeypatch.setattr(Budget, "turn_now", lambda _: False)
 
 
 class Clock:
@@ -67,6 +74,7 @@ async def timed_out(entry: Entry, way: Any, after: int) -> bool:
     return False
 
 
+@pytest.mark.usefixtures("busy")
 @ways
 @entries
 async def test_a_timeout_at_any_turn_is_a_timeout_error_and_leaves_nothing(entry: Entry, way: Any) -> None:
@@ -81,6 +89,7 @@ async def test_a_timeout_at_any_turn_is_a_timeout_error_and_leaves_nothing(entry
 
 
 @pytest.mark.asyncio(loop_factories=["asyncio"])  # the clock of uvloop can't be moved
+@pytest.mark.usefixtures("busy")
 @ways
 @entries
 async def test_wait_for_at_any_turn_is_a_timeout_error_and_leaves_nothing(
