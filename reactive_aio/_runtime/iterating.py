@@ -168,7 +168,7 @@ class Steps(Held):
 
     async def next(self) -> Any:
         """Return the next element, which neither `poll` nor `made` has. Raise StopAsyncIteration or the failure last."""
-        while self.poll is not nothing and self.driver.bare:
+        while not self._pulling and self.poll is not nothing and self.driver.bare:
             self._pulling = True
             try:
                 await self.driver.let_turn()

@@ -27,6 +27,7 @@ from .._core.tasks import begin_task
 from .._fusion import BARE
 from .awaited import AwaitedInput
 from .host import FlowHost
+from .watch import Watch
 
 R = TypeVar("R")
 
@@ -134,6 +135,16 @@ class Owner:
         else:  # the owner alone says what is wrong with it
             self.call(reader)
 
+    def watch(self) -> Watch | None:
+        """Return what the iterator waits for, for a consumer to wait for it in its own task. None if only the owner can."""
+        awaiting = self._source.pace.awaiting
+        future = None if awaiting is None else _future_of(awaiting[0], self._source.loop)
+        if future is None or future is self.task:
+            return None
+        future._asyncio_future_blocking = False
+        self.behind = future
+        return Watch(future)
+
     def goes_on(self, reader: Reader, behind: object) -> bool:
         """Return whether the reader is to go on in the name of the owner, behind what the iterator has waited for.
 
@@ -233,7 +244,7 @@ class Owner:
             self._interrupt(reader, cancelled)
         finally:
             behind, self.going, self.behind = self.behind, None, None
-            if isinstance(behind, asyncio.Future):
+            if isinstance(behind, (asyncio.Future, Watch)):
                 behind._asyncio_future_blocking = True  # as it came: now this task awaits it
 
     def _interrupt(self, reader: Reader, cancelled: asyncio.CancelledError) -> None:
@@ -260,7 +271,7 @@ class Owner:
             reader.caught(error)
 
 
-def _future_of(awaited: Any, loop: asyncio.AbstractEventLoop) -> asyncio.Future[Any] | None:
-    """Return what is awaited if it is a future of the loop."""
-    future: asyncio.Future[Any] = awaited
-    return future if isinstance(awaited, asyncio.Future) and future.get_loop() is loop else None
+def _future_of(awaited: Any, loop: asyncio.AbstractEventLoop) -> asyncio.Future[Any] | Watch | None:
+    """Return what is awaited if it is a future of the loop, or stands for one."""
+    future: asyncio.Future[Any] | Watch = awaited
+    return future if isinstance(awaited, (asyncio.Future, Watch)) and future.get_loop() is loop else None

@@ -84,7 +84,8 @@ async def test_the_source_runs_in_one_task_of_its_own_however_it_goes_on(apply: 
 @flows
 async def test_an_element_comes_in_the_turn_behind_its_wait(apply: Callable[[Items], Items]) -> None:
     source = Source()
-    second = await behind_one(source, aiter(apply(source.flow)))
+    items = aiter(apply(source.flow))
+    second = await behind_one(source, items)
     source.waits[-1].set_result(None)
     await asyncio.sleep(0)  # the callback of the future
     await asyncio.sleep(0)  # the consumer
@@ -114,6 +115,89 @@ async def test_a_consumer_that_gives_up_loses_no_element(apply: Callable[[Items]
     await idle()
 
     assert await anext(items) == 1
+
+
+@flows
+@pytest.mark.parametrize("first", ["element", "cancel"])
+async def test_an_element_that_comes_in_the_turn_of_a_cancel_is_not_lost(
+    apply: Callable[[Items], Items], first: str
+) -> None:
+    source = Source()
+    items = aiter(apply(source.flow))
+    second = await behind_one(source, items)
+    acts = [lambda: source.waits[-1].set_result(None), second.cancel]
+    for act in acts if first == "element" else reversed(acts):
+        act()
+    got = await asyncio.gather(second, return_exceptions=True)
+    if not isinstance(got[0], int):
+        assert isinstance(got[0], asyncio.CancelledError)
+        got = [await anext(items)]
+
+    assert got == [1]
+    rest = asyncio.ensure_future(anext(items))
+    await idle()
+    source.waits[-1].set_result(None)
+    assert await rest == 2
+
+
+@flows
+async def test_a_cancel_has_its_message_and_its_count(apply: Callable[[Items], Items]) -> None:
+    source = Source()
+    second = await behind_one(source, aiter(apply(source.flow)))
+    second.cancel("enough")
+    with pytest.raises(asyncio.CancelledError, match="enough"):
+        await second
+
+    assert second.cancelled()
+
+
+@flows
+async def test_a_second_task_that_awaits_the_same_element_is_refused(apply: Callable[[Items], Items]) -> None:
+    source = Source()
+    items = aiter(apply(source.flow))
+    second = await behind_one(source, items)
+    with pytest.raises(RuntimeError, match="two tasks await"):
+        await anext(items)
+    source.waits[-1].set_result(None)
+
+    assert await second == 1
+
+
+@flows
+async def test_a_consumer_with_a_timeout_goes_on_with_the_same_element(apply: Callable[[Items], Items]) -> None:
+    source = Source()
+    items = aiter(apply(source.flow))
+    (await behind_one(source, items)).cancel()
+    await idle()
+    for _ in range(3):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.001):
+                await anext(items)
+    source.waits[-1].set_result(None)
+
+    assert await anext(items) == 1
+
+
+@flows
+async def test_a_flow_that_is_read_inside_a_source_goes_on_too(apply: Callable[[Items], Items]) -> None:
+    inner = Source()
+
+    async def source() -> AsyncGenerator[int]:
+        async for item in apply(inner.flow):
+            yield item
+
+    items = aiter(apply(Flow.from_async_iterable(source())))
+    second = await behind_one(inner, items)
+    inner.waits[-1].set_result(None)
+    assert await second == 1
+    third = asyncio.ensure_future(anext(items))
+    await idle()
+    await items.aclose()
+    with pytest.raises(StopAsyncIteration):
+        await third
+
+    assert inner.waits[-1].cancelled()
+    assert inner.heard == ["CancelledError"]
 
 
 @flows
