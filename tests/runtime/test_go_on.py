@@ -14,11 +14,17 @@ from tests.subscribers import idle
 
 Items = Flow[int]
 
+async def read_on(flow: Items) -> AsyncGenerator[int]:
+    async for item in flow:
+        yield item
+
+
 FLOWS: dict[str, Callable[[Items], Items]] = {
     "source": lambda flow: flow,
     "stage": lambda flow: flow.map(lambda item: item),
     "combinator": lambda flow: flow.retry(1),
-    "behind two": lambda flow: flow.retry(1).concat(Flow[int].empty()),
+    "two combinators": lambda flow: flow.retry(1).concat(Flow[int].empty()),
+    "inside a source": lambda flow: Flow.from_async_iterable(read_on(flow)),
 }
 
 flows = pytest.mark.parametrize("apply", FLOWS.values(), ids=FLOWS)
@@ -180,11 +186,15 @@ async def test_a_consumer_with_a_timeout_goes_on_with_the_same_element(apply: Ca
 
 @flows
 async def test_a_flow_that_is_read_inside_a_source_goes_on_too(apply: Callable[[Items], Items]) -> None:
-    inner = Source()
+    inner, dropped = Source(), list[BaseException]()
 
     async def source() -> AsyncGenerator[int]:
-        async for item in apply(inner.flow):
-            yield item
+        try:
+            async for item in apply(inner.flow):
+                yield item
+        except BaseException as error:
+            dropped.append(error)
+            raise
 
     items = aiter(apply(Flow.from_async_iterable(source())))
     second = await behind_one(inner, items)
@@ -195,9 +205,11 @@ async def test_a_flow_that_is_read_inside_a_source_goes_on_too(apply: Callable[[
     await items.aclose()
     with pytest.raises(StopAsyncIteration):
         await third
+    await idle()  # a loop that an exception leaves closes nothing itself
 
     assert inner.waits[-1].cancelled()
     assert inner.heard == ["CancelledError"]
+    assert [type(error) for error in dropped] == [asyncio.CancelledError]
 
 
 @flows
