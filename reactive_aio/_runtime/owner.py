@@ -129,7 +129,7 @@ class Owner:
             loop.call_soon(reader.go_on, BARE, context=context)
         elif (future := _future_of(awaiting[0], loop)) is not None and future is not self.task:
             # As a task does: it says that the future has been awaited, and not yielded. Other tasks may await the same future.
-            future._asyncio_future_blocking = False
+            future._asyncio_future_blocking = False  # pyright: ignore[reportPrivateUsage] - part of the protocol of tasks
             self.behind = future
             future.add_done_callback(reader.go_on, context=context)
         else:  # the owner alone says what is wrong with it
@@ -141,7 +141,7 @@ class Owner:
         future = None if awaiting is None else _future_of(awaiting[0], self._source.loop)
         if future is None or future is self.task:
             return None
-        future._asyncio_future_blocking = False
+        future._asyncio_future_blocking = False  # pyright: ignore[reportPrivateUsage] - as above
         self.behind = future
         return Watch(future)
 
@@ -245,7 +245,8 @@ class Owner:
         finally:
             behind, self.going, self.behind = self.behind, None, None
             if isinstance(behind, (asyncio.Future, Watch)):
-                behind._asyncio_future_blocking = True  # as it came: now this task awaits it
+                # As it came: now this task awaits it.
+                behind._asyncio_future_blocking = True  # pyright: ignore[reportPrivateUsage] - as above
 
     def _interrupt(self, reader: Reader, cancelled: asyncio.CancelledError) -> None:
         """Pass a cancel on to the iterator."""

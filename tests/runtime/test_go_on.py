@@ -14,6 +14,7 @@ from tests.subscribers import idle
 
 Items = Flow[int]
 
+
 async def read_on(flow: Items) -> AsyncGenerator[int]:
     async for item in flow:
         yield item
@@ -131,15 +132,14 @@ async def test_an_element_that_comes_in_the_turn_of_a_cancel_is_not_lost(
     source = Source()
     items = aiter(apply(source.flow))
     second = await behind_one(source, items)
-    acts = [lambda: source.waits[-1].set_result(None), second.cancel]
-    for act in acts if first == "element" else reversed(acts):
-        act()
-    got = await asyncio.gather(second, return_exceptions=True)
-    if not isinstance(got[0], int):
-        assert isinstance(got[0], asyncio.CancelledError)
-        got = [await anext(items)]
+    if first == "element":
+        source.waits[-1].set_result(None)
+    second.cancel()
+    if first == "cancel":
+        source.waits[-1].set_result(None)
+    await asyncio.wait([second])
 
-    assert got == [1]
+    assert 1 == (await anext(items) if second.cancelled() else second.result())
     rest = asyncio.ensure_future(anext(items))
     await idle()
     source.waits[-1].set_result(None)
