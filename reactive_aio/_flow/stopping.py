@@ -7,7 +7,7 @@ function are still processed, and then the flow completes.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial, singledispatch, wraps
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
@@ -67,6 +67,8 @@ async def run_until(
                 watch.left = True
                 watching.cancel()
                 await settled(watching)
+                if isinstance(condition, Coroutine):  # a flow may end before the watch comes to await it
+                    condition.close()
     except asyncio.CancelledError:
         for failure in watch.failures:
             drop_error(failure)

@@ -25,13 +25,13 @@ from .driver import RegionDriver
 from .host import FlowHost
 from .life import OPEN
 from .owner import Owner
-from .watch import Watch
+from .shared_wait import SharedWait
 
 
 class AwaitedDriver(RegionDriver):
     """One region of one subscription that reads an async iterator (a Reader)."""
 
-    __slots__ = ("_here", "_out", "_owner", "_pass", "_taken", "_unreleased", "_watch", "source")
+    __slots__ = ("_here", "_out", "_owner", "_pass", "_taken", "_unreleased", "_wait", "source")
 
     awaits = True
 
@@ -57,7 +57,7 @@ class AwaitedDriver(RegionDriver):
         """The elements that it has gathered."""
         self._taken = 0
         """The number of elements that have been taken from there while it waits. It gets the number when it goes on."""
-        self._watch: Watch | None = None
+        self._wait: SharedWait | None = None
         """Stands for what the iterator waits for, while a consumer is to wait for that in its own task."""
         self._unreleased: Callable[[], None] | None = None
         """Releases the region's place when the owner has ended."""
@@ -232,8 +232,8 @@ class AwaitedDriver(RegionDriver):
         failures = super()._end()
         if not self._here:
             self._owner.close(self)
-        if self._watch is not None:
-            self._watch.end()
+        if self._wait is not None:
+            self._wait.end()
         return failures
 
     def _give_up(self, release: Callable[[], None]) -> None:
@@ -268,8 +268,8 @@ class AwaitedDriver(RegionDriver):
             if read and run.pace.ended and run.current is None:
                 self.source.used_up()
             elif run.pace.awaiting not in (None, BARE):
-                self._watch = owner.watch()
-                if self._watch is None:
+                self._wait = owner.shared_wait()
+                if self._wait is None:
                     self._hand_over()
             return NOTHING
         self.delivered += 1
@@ -294,28 +294,28 @@ class AwaitedDriver(RegionDriver):
         if going is None or going.done():  # as `Owner.waits`, without a call
             return False
         if owner.behind is not None:
-            return self._watch is not None
+            return self._wait is not None
         awaiting = run.pace.awaiting
         return awaiting is BARE or (awaiting is None and run.current is None and self._reads)
 
     @coroutine
     def let_turn(self) -> Generator[Any, None, None]:
         """Wait for that in the task of the consumer, and begin the next pass."""
-        watch, owner = self._watch, self._owner
+        wait, owner = self._wait, self._owner
         try:
-            if watch is not None:
-                yield watch
+            if wait is not None:
+                yield wait
             elif self.run.pace.awaiting is BARE:
                 yield
             else:
                 yield from self.budget.breath().__await__()
         except FAILURES:
-            self._watch = None
+            self._wait = None
             if not self.loop.is_closed():
                 owner.call(self)
             raise
         going_on = self.bare and not self.cancelled and self.life is OPEN
-        self._watch = None
+        self._wait = None
         if going_on:
             owner.behind = self.run.pace.awaiting = None
             until = budgets.clock() + self.budget.part  # as `Budget.deadline`, without a call

@@ -27,7 +27,7 @@ from .._core.tasks import begin_task
 from .._fusion import BARE
 from .awaited import AwaitedInput
 from .host import FlowHost
-from .watch import Watch
+from .shared_wait import SharedWait
 
 R = TypeVar("R")
 
@@ -135,7 +135,7 @@ class Owner:
         else:  # the owner alone says what is wrong with it
             self.call(reader)
 
-    def watch(self) -> Watch | None:
+    def shared_wait(self) -> SharedWait | None:
         """Return what the iterator waits for, for a consumer to wait for it in its own task. None if only the owner can."""
         awaiting = self._source.pace.awaiting
         future = None if awaiting is None else _future_of(awaiting[0], self._source.loop)
@@ -143,14 +143,14 @@ class Owner:
             return None
         future._asyncio_future_blocking = False  # pyright: ignore[reportPrivateUsage] - as above
         self.behind = future
-        return Watch(future)
+        return SharedWait(future)
 
     def goes_on(self, reader: Reader, behind: object) -> bool:
         """Return whether the reader is to go on in the name of the owner, behind what the iterator has waited for.
 
-        Else the owner does, which has been called before, or reads on though there is no demand.
+        Else the owner does, which has been called or cancelled before, or reads on though there is no demand.
         """
-        if self.behind is not behind:
+        if self.behind is not behind or self.going is None or self.going.done():
             return False
         source = self._source
         if reader.closed or not reader.demand or source.interrupted:
@@ -244,7 +244,7 @@ class Owner:
             self._interrupt(reader, cancelled)
         finally:
             behind, self.going, self.behind = self.behind, None, None
-            if isinstance(behind, (asyncio.Future, Watch)):
+            if isinstance(behind, (asyncio.Future, SharedWait)):
                 # As it came: now this task awaits it.
                 behind._asyncio_future_blocking = True  # pyright: ignore[reportPrivateUsage] - as above
 
@@ -272,7 +272,7 @@ class Owner:
             reader.caught(error)
 
 
-def _future_of(awaited: Any, loop: asyncio.AbstractEventLoop) -> asyncio.Future[Any] | Watch | None:
+def _future_of(awaited: Any, loop: asyncio.AbstractEventLoop) -> asyncio.Future[Any] | SharedWait | None:
     """Return what is awaited if it is a future of the loop, or stands for one."""
-    future: asyncio.Future[Any] | Watch = awaited
-    return future if isinstance(awaited, (asyncio.Future, Watch)) and future.get_loop() is loop else None
+    future: asyncio.Future[Any] | SharedWait = awaited
+    return future if isinstance(awaited, (asyncio.Future, SharedWait)) and future.get_loop() is loop else None

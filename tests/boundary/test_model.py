@@ -6,6 +6,7 @@ A violation is shown as the schedule that led to it, with the numbers that `repl
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -128,13 +129,13 @@ def takes_the_last_first(self: Any, items: list[Any]) -> None:
 
 
 def ends_ahead_of_the_data(self: Any, error: BaseException | None) -> None:
-    self.upstream._chunks.clear()
+    (self.upstream._chunks or deque()).clear()
     self.upstream._waiting = 0
     real_take_end(self, error)
 
 
 def forgets_to_tell(self: Any) -> None:
-    self._chunks.clear()
+    (self._chunks or deque()).clear()
     self._items = None
     real_close(self)
 

@@ -11,16 +11,16 @@ from contextvars import Context
 from typing import Any
 
 
-class Watch:
+class SharedWait:
     """Stands for a future where a task waits for it. Yielded by a coroutine, it is to the task what a future is."""
 
     __slots__ = ("_asyncio_future_blocking", "_cancelled", "_context", "_future", "_wake")
 
-    def __init__(self, future: asyncio.Future[Any] | Watch) -> None:
+    def __init__(self, future: asyncio.Future[Any] | SharedWait) -> None:
         self._asyncio_future_blocking = True
         """Says to the task that this is awaited, and not yielded by mistake."""
         self._future = future
-        self._wake: Callable[[Watch], object] | None = None
+        self._wake: Callable[[SharedWait], object] | None = None
         """Wakes the task."""
         self._context: Context | None = None
         """That of the task."""
@@ -31,12 +31,12 @@ class Watch:
         """Return the event loop of the future."""
         return self._future.get_loop()
 
-    def add_done_callback(self, wake: Callable[[Watch], object], *, context: Context | None = None) -> None:
+    def add_done_callback(self, wake: Callable[[SharedWait], object], *, context: Context | None = None) -> None:
         """Have the task woken when the future is done."""
         self._wake, self._context = wake, context
         self._future.add_done_callback(self._done, context=context)
 
-    def remove_done_callback(self, wake: Callable[[Watch], object]) -> None:
+    def remove_done_callback(self, wake: Callable[[SharedWait], object]) -> None:
         """Have the task not be woken."""
         if self._wake == wake:
             self._wake = None
