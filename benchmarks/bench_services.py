@@ -9,7 +9,7 @@ from attrs import evolve
 from reactive_aio import Flow
 
 from . import by_hand_services as by_hand
-from .by_hand_services import even, increment, increment_later, ready, suspended
+from .by_hand_services import behind_futures, even, increment, increment_later, ready, suspended
 from .harness import Bar, Row
 from .workload import Field, Workload, peer
 
@@ -94,7 +94,10 @@ def _suspended() -> list[Workload]:
         expect=_summed,
         bars=(Bar(BY_HAND, at_most=3.0),),
     )
-    return [chained, taken, read]
+    waiting = evolve(
+        read, title="async generator that awaits a future for each: async for", given={"source": behind_futures}
+    )
+    return [chained, taken, read, waiting]
 
 
 def _lines() -> list[Workload]:

@@ -42,6 +42,16 @@ async def suspended(n: int) -> AsyncGenerator[int]:
         yield item
 
 
+async def behind_futures(n: int) -> AsyncGenerator[int]:
+    """Yield numbers, each after a wait for a future, as for a socket or a queue."""
+    loop = asyncio.get_running_loop()
+    for item in range(n):
+        future = loop.create_future()
+        loop.call_soon(future.set_result, None)
+        await future
+        yield item
+
+
 async def endless() -> AsyncGenerator[int]:
     """Yield numbers, each after a turn of the loop, and never end."""
     for item in count():
