@@ -147,6 +147,20 @@ async def test_elements_that_have_not_been_mapped_are_told_to_the_hook_when_the_
     assert [2, 3] == discarded
 
 
+async def test_given_elements_of_a_flow_that_is_not_subscribed_to_are_not_told_to_the_hook() -> None:
+    discarded, subscriber = list[object](), Recorder(32)
+
+    def made(n: int) -> Flow[int]:
+        return Flow.of(n) if n < 30 else Flow.of(*range(100, 110))
+
+    with hooks.using(on_discard=discarded.append):
+        Flow.range(40).flat_map(made, max_concurrency=64).take_while(lambda n: n != 29).subscribe(subscriber)
+    await idle()
+
+    assert [*range(29)] == subscriber.items
+    assert [*range(31, 40)] == discarded
+
+
 async def test_the_function_is_called_once_for_each_element_in_order() -> None:
     called: list[int] = []
     await Flow.range(1000).flat_map(lambda n: called.append(n) or Flow.of(n)).drain()

@@ -86,12 +86,13 @@ class FlatMapping(Merging):
             taken = budgets.clock() - then
             quick = taken <= budgets.QUICK
             self._most = min(2 * self._most, LONGEST) if quick else max(1, int(count * budgets.QUICK / taken))
-        if given and not self.over:
-            self.emit(given)
-            given = []
         if self.over:
             discard(given + items if isinstance(items, list) else given)
             return
+        if given:
+            self.emit(given)
+        if self.over:
+            return  # elements of a flow that nobody has subscribed to are no loss
         if count:
             outer.request(count)
         if flow is not None:
