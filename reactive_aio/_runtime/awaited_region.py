@@ -288,7 +288,7 @@ class AwaitedDriver(RegionDriver):
 
     @property
     def bare(self) -> bool:
-        """Whether a turn of the event loop is all that is waited for, by the iterator or as the time is up, and the owner has not been called."""
+        """Whether the consumer can wait itself: for a turn of the event loop, or for the future that the iterator waits for. Not once the owner has been called."""
         run, owner = self.run, self._owner
         going = owner.going
         if going is None or going.done():  # as `Owner.waits`, without a call
@@ -300,7 +300,7 @@ class AwaitedDriver(RegionDriver):
 
     @coroutine
     def let_turn(self) -> Generator[Any, None, None]:
-        """Wait for that in the task of the consumer, and begin the next pass."""
+        """Wait in the task of the consumer, and begin the next pass."""
         wait, owner = self._wait, self._owner
         try:
             if wait is not None:
@@ -314,7 +314,7 @@ class AwaitedDriver(RegionDriver):
             if not self.loop.is_closed():
                 owner.call(self)
             raise
-        going_on = self.bare and not self.cancelled and self.life is OPEN
+        going_on = self.bare and not self.cancelled
         self._wait = None
         if going_on:
             owner.behind = self.run.pace.awaiting = None

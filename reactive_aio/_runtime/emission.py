@@ -280,7 +280,7 @@ class Emission(Turns):
 
     @property
     def bare(self) -> bool:
-        """Whether the demand waits only for a turn of the event loop, which `let_turn` provides."""
+        """Whether the consumer can wait for the next element itself, by `let_turn`."""
         return False
 
     def let_turn(self) -> Awaitable[None]:

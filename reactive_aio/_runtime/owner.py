@@ -11,7 +11,8 @@ the owner's task too, in the middle of its step. So an element that is there cos
                       └── demand is met ────┘
 
 While the owner waits for demand, the reader may advance the iterator in a turn of its own, under the owner's identity and in its
-context. It leaves the rest to the owner as soon as the iterator suspends.
+context. If the iterator suspends, a reader of few elements goes on behind the same future (`Owner.hand_over`, `Owner.shared_wait`).
+The owner does the rest: it awaits where many are requested, passes a cancel on, and closes the iterator.
 """
 
 from __future__ import annotations
