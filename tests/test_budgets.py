@@ -360,19 +360,28 @@ def test_who_is_posted_by_another_thread_has_one_turn_whether_or_not_a_callback_
     assert [1, 1, 1] == [len(each.came) for each in (first, second, third)]
 
 
-@pytest.mark.parametrize("wait", [Budget.turn, Budget.breath])
-async def test_a_task_goes_on_when_the_others_have_had_their_turns(wait: Callable[[Budget], Awaitable[float]]) -> None:
+@pytest.mark.parametrize(
+    ("wait", "order"),
+    [
+        (Budget.turn, ["first", "second"] * 3),
+        (Budget.breath, ["first", "second", "second", "first", "first", "second"]),
+    ],
+    ids=["turn", "breath"],
+)
+async def test_a_task_goes_on_when_the_others_have_had_their_turns(
+    wait: Callable[[Budget], Awaitable[float]], order: list[str]
+) -> None:
     budget = Budget.of(asyncio.get_running_loop())
     log: list[str] = []
 
     async def work(name: str) -> None:
-        for _ in range(2):
+        for _ in range(3):
             log.append(name)
             await wait(budget)
 
     await asyncio.gather(work("first"), work("second"))
 
-    assert ["first", "second", "first", "second"] == log
+    assert order == log
 
 
 async def test_a_task_that_is_cancelled_while_it_waits_takes_no_turn() -> None:
@@ -412,8 +421,18 @@ async def test_a_task_that_was_alone_waits_for_its_part_where_others_have_come(s
     assert [pytest.approx(TURN / 4)] * 4 == ends
 
 
+async def test_a_task_that_was_alone_has_the_rest_of_the_turn_behind_others_that_are_quick(still: list[float]) -> None:
+    budget = Budget.of(asyncio.get_running_loop())
+    task = asyncio.ensure_future(budget.breath())
+    await asyncio.sleep(0)
+    for _ in range(20):
+        budget.add(Later(lambda _: None, Context()))
+
+    assert pytest.approx(TURN) == await task
+
+
 @pytest.mark.parametrize("leaves", [True, False], ids=["cancelled", "goes on"])
-async def test_those_who_come_while_a_task_is_alone_have_their_turns_behind_it(leaves: bool) -> None:
+async def test_those_who_come_while_a_task_is_alone_have_their_turns(leaves: bool) -> None:
     budget = Budget.of(asyncio.get_running_loop())
     called = asyncio.Event()
     alone = asyncio.ensure_future(budget.breath())

@@ -56,6 +56,13 @@ class Gathering(Drain):
         self.want(n)
         self.later()
 
+    def serve(self, n: int) -> None:
+        """Note the demand, and serve it at once. The region that asks is not in the middle of its turn."""
+        self.want(n)
+        self._noted = True
+        if not self.busy and not self._due:
+            self._go_on(None)
+
     def cancel(self) -> None:
         """Cancel all inner flows."""
         self.over = True

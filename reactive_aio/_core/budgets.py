@@ -236,7 +236,8 @@ class Budget:
         finally:
             self._done()
         if not alone:
-            return await self._turn_of(self._waiting.appendleft)
+            # Behind those who have come: many of them are quick, and then it has the rest of the turn.
+            return await self._turn_of(self._waiting.append)
         self.part = TURN
         return clock() + TURN
 

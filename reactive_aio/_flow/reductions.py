@@ -399,7 +399,8 @@ class Reductions(Fluent[T_co]):
         self, stage: Stage[T_co, R], default: Any, *, kept: Callable[[Any], Iterable[Any]] | None = None
     ) -> Coroutine[Any, Any, R]:
         """Return the value of a stage. ``kept`` gives the elements in it, which the hook gets where nobody gets the value."""
-        value: Coroutine[Any, Any, R] = _engine().value_of(self._as_flow(), stage, default, kept=kept)
+        flow: Any = self  # as `_as_flow`, without a call
+        value: Coroutine[Any, Any, R] = _engine().value_of(flow, stage, default, kept=kept)
         return value
 
     def _or_empty(self, method: str, value: Any) -> Any:

@@ -129,7 +129,8 @@ class Direct(Held, ABC):
         except FAILURES as error:
             self._fail(as_of_a_generator(error), locate=True)
         else:
-            self._signal(self.close())
+            if failures := self.close():
+                self._signal(failures)
 
     def _complete(self) -> None:
         failures: list[BaseException] = []
@@ -137,7 +138,8 @@ class Direct(Held, ABC):
             self._run.check_over()
         except FAILURES as error:
             failures.append(error)
-        self._signal([*failures, *self.close()])
+        if failures := [*failures, *self.close()]:
+            self._signal(failures)
 
     def _fail(self, error: BaseException, *, locate: bool = False) -> None:
         """End with a failure. With ``locate`` it is one of the region's own functions."""
@@ -147,8 +149,6 @@ class Direct(Held, ABC):
 
     def _signal(self, failures: list[BaseException]) -> None:
         """Keep the first of several failures for the end. The others are noted on it."""
-        if not failures:
-            return
         first, *others = map(as_failure, failures)
         try:
             for other in others:
@@ -230,7 +230,8 @@ class DirectPulled(Direct):
         except FAILURES as error:
             self._fail(as_of_a_generator(error), locate=True)
         else:
-            self._signal(self.close())
+            if failures := self.close():
+                self._signal(failures)
         return False
 
     def _close_source(self) -> None:

@@ -261,9 +261,9 @@ class DirectAwaited(Direct, Taker):
     # -- the end
 
     def _signal(self, failures: list[BaseException]) -> None:
-        self._failed = bool(failures)
+        self._failed = True
         if self._host is not None:
-            self._host.failed = self._failed
+            self._host.failed = True
         super()._signal(failures)
 
     def close(self) -> list[BaseException]:

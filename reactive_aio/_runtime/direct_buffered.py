@@ -222,11 +222,10 @@ class DirectBuffered(Direct, Taker):
     # -- the end
 
     def _signal(self, failures: list[BaseException]) -> None:
-        if failures:
-            super()._signal(failures)
-        if self.error is not None:
-            # Readers of other groups may raise the same failure first, and each raise adds to its traceback.
-            self.hold(self.error)
+        super()._signal(failures)
+        assert self.error is not None
+        # Readers of other groups may raise the same failure first, and each raise adds to its traceback.
+        self.hold(self.error)
 
     def close(self) -> list[BaseException]:
         """Let go of all, and wake the task that awaits the end."""

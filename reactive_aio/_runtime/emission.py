@@ -48,7 +48,7 @@ class Emission(Turns):
     """Runs the passes of a region and passes the results to the region's receiver."""
 
     __slots__ = (
-        "_demand", "_draining", "_gather", "_input", "_passes", "_refills", "_straight",
+        "_demand", "_draining", "_gather", "_input", "_passes", "_refills", "_served", "_straight",
         "cancelled", "delivered", "each", "handover", "life", "receiver", "run",
     )  # fmt: skip
 
@@ -69,6 +69,8 @@ class Emission(Turns):
         self._refills = isinstance(source, PushedInput)
         self._passes = self._refills and run.empty
         """Whether what arrives is passed on as it is, so that there is nothing to do while nothing has arrived."""
+        self._served = False
+        """Whether a combinator feeds the region that may deliver inside a request, and the region passes on what arrives."""
         self.receiver: Receiver[Any] | None = receiver
         self._demand: int = 0
         self._draining = False
@@ -276,7 +278,30 @@ class Emission(Turns):
         self._demand += n
         if not self._awake:
             self._awake = True
-            self.come()
+            if self._served and self.company is not None and self._is_quiet(n):
+                self.company.serve(self, self._ask, n)
+            else:
+                self.come()
+
+    def _is_quiet(self, n: int) -> bool:
+        """Return whether all that a turn would do is to request ``n`` elements, and there are none to wait for."""
+        fed: Any = self._input
+        quiet = self.life is OPEN and self._demand == n and not self.cancelled and not self._posted
+        return quiet and not fed.outstanding and fed.idle
+
+    def _ask(self, n: int) -> bool:
+        """Request elements of a combinator, which may deliver them before this returns. Return whether a turn is to follow."""
+        fed: Any = self._input
+        try:
+            fed.serve(n)
+        except FAILURES as error:
+            self._awake = False
+            self.caught(error)
+            return False
+        # In this order, as in `take_turn`.
+        self._awake = False
+        self._awake = self._posted or self.cancelled or not fed.idle
+        return self._awake
 
     @property
     def bare(self) -> bool:

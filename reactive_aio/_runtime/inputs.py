@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from itertools import islice
 from operator import length_hint
 from typing import Any, Final, Protocol
 
+from .._arbiter import Gathering
 from .._fusion import RegionRun, sized
 from .._plan import Pulled
 from ..hooks import discard
@@ -15,6 +17,12 @@ from ..spec import UNBOUNDED, Subscription, add_demand, refill_after
 
 # Elements in one list of a source that runs no code; it takes microseconds to make.
 LONGEST_CHUNK: Final = 1024
+
+
+@cache
+def _serves(kind: type[Any]) -> bool:
+    """Return whether a subscription is a gathering that serves demand by its steps alone."""
+    return issubclass(kind, Gathering) and kind.request is Gathering.request
 
 
 class Input(Protocol):
@@ -285,6 +293,17 @@ class PushedInput:
                 if self.upstream is not None:
                     self.upstream.request(consumed)
         return True
+
+    @property
+    def may_be_served(self) -> bool:
+        """Whether a combinator feeds this, by nothing but its steps, with as much as is requested."""
+        return self.prefetch is None and _serves(type(self.upstream))
+
+    def serve(self, n: int) -> None:
+        """Request elements of a combinator, which may deliver them before this returns."""
+        self.outstanding = n
+        upstream: Any = self.upstream
+        upstream.serve(n)
 
     def _request(self, n: int) -> None:
         self.outstanding = add_demand(self.outstanding, n)

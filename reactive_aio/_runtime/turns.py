@@ -56,6 +56,21 @@ class Company(Taker):
         self.waiting.appendleft(first)
         self._meet()
 
+    def serve(self, member: Turns, ask: Callable[[int], bool], n: int) -> None:
+        """Call ``ask(n)`` for a member in the place of its turn, which follows if that returns True. Then the others take theirs."""
+        if self.waiting:
+            self.meet(member)
+            return
+        due, self._due = self._due, True
+        try:
+            more = member.context.run(ask, n)
+        finally:
+            self._due = due
+        if more:
+            self.meet(member)
+        elif self.waiting:
+            self._meet()
+
     def come(self) -> None:
         """Let the waiting members take their turns, and those that they wake."""
         self._due = False
