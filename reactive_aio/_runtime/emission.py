@@ -278,16 +278,11 @@ class Emission(Turns):
         self._demand += n
         if not self._awake:
             self._awake = True
-            if self._served and self.company is not None and self._is_quiet(n):
+            # If nothing else was wanted, nothing is on its way, and a turn would do no more than this.
+            if self._served and self._demand == n and self.life is OPEN and self.company is not None:
                 self.company.serve(self, self._ask, n)
             else:
                 self.come()
-
-    def _is_quiet(self, n: int) -> bool:
-        """Return whether all that a turn would do is to request ``n`` elements, and there are none to wait for."""
-        fed: Any = self._input
-        quiet = self.life is OPEN and self._demand == n and not self.cancelled and not self._posted
-        return quiet and not fed.outstanding and fed.idle
 
     def _ask(self, n: int) -> bool:
         """Request elements of a combinator, which may deliver them before this returns. Return whether a turn is to follow."""
@@ -300,7 +295,7 @@ class Emission(Turns):
             return False
         # In this order, as in `take_turn`.
         self._awake = False
-        self._awake = self._posted or self.cancelled or not fed.idle
+        self._awake = self._posted or not fed.idle
         return self._awake
 
     @property

@@ -58,9 +58,6 @@ class Company(Taker):
 
     def serve(self, member: Turns, ask: Callable[[int], bool], n: int) -> None:
         """Call ``ask(n)`` for a member in the place of its turn, which follows if that returns True. Then the others take theirs."""
-        if self.waiting:
-            self.meet(member)
-            return
         due, self._due = self._due, True
         try:
             more = member.context.run(ask, n)
