@@ -426,6 +426,7 @@ class RegionDriver(Emission):
     def _end(self) -> list[BaseException]:
         """Stop upstream and forget downstream. Return what the cleanup of the source raises."""
         self.life = CLOSED
+        self._served = False
         self.receiver = self._open_source = self._straight = None
         self._demand = 0
         for late in self._late_failure() if self._input.error is not None else ():

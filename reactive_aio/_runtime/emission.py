@@ -70,7 +70,7 @@ class Emission(Turns):
         self._passes = self._refills and run.empty
         """Whether what arrives is passed on as it is, so that there is nothing to do while nothing has arrived."""
         self._served = False
-        """Whether a combinator feeds the region that may deliver inside a request, and the region passes on what arrives."""
+        """Whether an open combinator feeds the region that may deliver inside a request, and the region passes on what arrives."""
         self.receiver: Receiver[Any] | None = receiver
         self._demand: int = 0
         self._draining = False
@@ -273,14 +273,14 @@ class Emission(Turns):
     def pull(self, n: int) -> None:
         """Take demand, and the turn that sees to it, which comes later only where one is due already.
 
-        For a consumer on the same loop that takes one element at a time.
+        For a consumer on the same loop that takes one element at a time, when all that it has asked for has come.
         """
         self._demand += n
         if not self._awake:
             self._awake = True
-            # If nothing else was wanted, nothing is on its way, and a turn would do no more than this.
-            if self._served and self._demand == n and self.life is OPEN and self.company is not None:
-                self.company.serve(self, self._ask, n)
+            company = self.company
+            if self._served and company is not None:
+                company.serve(self, self._ask, n)
             else:
                 self.come()
 
