@@ -263,7 +263,7 @@ class RegionDriver(Emission):
             try:
                 if open_source is not None:
                     self.upstream.upstream = open_source()
-                    self._served = self._passes and self.upstream.may_be_served
+                    self._served = self.upstream.may_be_served
                 self._input.start()
             except FAILURES as error:
                 self._not_opened(error)

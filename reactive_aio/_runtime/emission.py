@@ -70,7 +70,7 @@ class Emission(Turns):
         self._passes = self._refills and run.empty
         """Whether what arrives is passed on as it is, so that there is nothing to do while nothing has arrived."""
         self._served = False
-        """Whether an open combinator feeds the region that may deliver inside a request, and the region passes on what arrives."""
+        """Whether an open combinator feeds the region that may deliver inside a request."""
         self.receiver: Receiver[Any] | None = receiver
         self._demand: int = 0
         self._draining = False
@@ -279,23 +279,29 @@ class Emission(Turns):
         if not self._awake:
             self._awake = True
             company = self.company
-            if self._served and company is not None:
+            if self._served and company is not None and (self._passes or self._waits_for_input):
                 company.serve(self, self._ask, n)
             else:
                 self.come()
+
+    @property
+    def _waits_for_input(self) -> bool:
+        """Whether a turn would only request elements: the stages read on, and all that has arrived is used up."""
+        run, fed = self.run, self._input
+        return run.phase is READING and run.current is None and fed.idle and not (run.may_stop and run.done)
 
     def _ask(self, n: int) -> bool:
         """Request elements of a combinator, which may deliver them before this returns. Return whether a turn is to follow."""
         fed: Any = self._input
         try:
-            fed.serve(n)
+            fed.serve(n if self._passes else self.run.demand(n))
         except FAILURES as error:
             self._awake = False
             self.caught(error)
             return False
         # In this order, as in `take_turn`.
         self._awake = False
-        self._awake = self._posted or not fed.idle
+        self._awake = self._posted or (self._demand > 0 and not fed.idle)
         return self._awake
 
     @property

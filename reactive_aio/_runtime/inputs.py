@@ -300,10 +300,12 @@ class PushedInput:
         return self.prefetch is None and _serves(type(self.upstream))
 
     def serve(self, n: int) -> None:
-        """Request elements of a combinator, which may deliver them before this returns."""
-        self.outstanding = n
-        upstream: Any = self.upstream
-        upstream.serve(n)
+        """Request what is missing to ``n`` elements of a combinator, which may deliver them before this returns."""
+        missing = n - self.outstanding
+        if missing > 0:
+            self.outstanding = n
+            upstream: Any = self.upstream
+            upstream.serve(missing)
 
     def _request(self, n: int) -> None:
         self.outstanding = add_demand(self.outstanding, n)
