@@ -297,7 +297,8 @@ class PushedInput:
     @property
     def may_be_served(self) -> bool:
         """Whether a combinator feeds this, by nothing but its steps, with as much as is requested."""
-        return self.prefetch is None and _serves(type(self.upstream))
+        upstream: Any = self.upstream
+        return self.prefetch is None and _serves(type(upstream))
 
     def serve(self, n: int) -> None:
         """Request what is missing to ``n`` elements of a combinator, which may deliver them before this returns."""
