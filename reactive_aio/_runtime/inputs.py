@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
 from itertools import islice
 from operator import length_hint
 from typing import Any, Final, Protocol
@@ -17,12 +16,6 @@ from ..spec import UNBOUNDED, Subscription, add_demand, refill_after
 
 # Elements in one list of a source that runs no code; it takes microseconds to make.
 LONGEST_CHUNK: Final = 1024
-
-
-@cache
-def _serves(kind: type[Any]) -> bool:
-    """Return whether a subscription is a gathering that serves demand by its steps alone."""
-    return issubclass(kind, Gathering) and kind.request is Gathering.request
 
 
 class Input(Protocol):
@@ -297,8 +290,9 @@ class PushedInput:
     @property
     def may_be_served(self) -> bool:
         """Whether a combinator feeds this, by nothing but its steps, with as much as is requested."""
-        upstream: Any = self.upstream
-        return self.prefetch is None and _serves(type(upstream))
+        upstream = self.upstream
+        serves = isinstance(upstream, Gathering) and type(upstream).request is Gathering.request
+        return serves and self.prefetch is None
 
     def serve(self, n: int) -> None:
         """Request what is missing to ``n`` elements of a combinator, which may deliver them before this returns."""
