@@ -155,7 +155,9 @@ class Steps(Held):
 
     def made(self) -> Any:
         """Return the next element, which `poll` has not, if it can be made without a wait; else NOTHING."""
-        if self.poll is nothing or self._over or self.driver.bare or budgets.clock() >= self._until:
+        driver = self.driver
+        # Only a driver that awaits can be bare.
+        if self.poll is nothing or self._over or (driver.awaits and driver.bare) or budgets.clock() >= self._until:
             return NOTHING
         self._pull()
         return NOTHING if self._item is NOTHING else self._take()
@@ -168,10 +170,11 @@ class Steps(Held):
 
     async def next(self) -> Any:
         """Return the next element, which neither `poll` nor `made` has. Raise StopAsyncIteration or the failure last."""
-        while not self._pulling and self.poll is not nothing and self.driver.bare:
+        driver = self.driver
+        while driver.awaits and not self._pulling and self.poll is not nothing and driver.bare:
             self._pulling = True
             try:
-                await self.driver.let_turn()
+                await driver.let_turn()
             finally:
                 self._pulling = False
             item = self.poll()
