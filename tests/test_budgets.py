@@ -360,28 +360,19 @@ def test_who_is_posted_by_another_thread_has_one_turn_whether_or_not_a_callback_
     assert [1, 1, 1] == [len(each.came) for each in (first, second, third)]
 
 
-@pytest.mark.parametrize(
-    ("wait", "order"),
-    [
-        (Budget.turn, ["first", "second"] * 3),
-        (Budget.breath, ["first", "second", "second", "first", "first", "second"]),
-    ],
-    ids=["turn", "breath"],
-)
-async def test_a_task_goes_on_when_the_others_have_had_their_turns(
-    wait: Callable[[Budget], Awaitable[float]], order: list[str]
-) -> None:
+@pytest.mark.parametrize("wait", [Budget.turn, Budget.breath])
+async def test_a_task_goes_on_when_the_others_have_had_their_turns(wait: Callable[[Budget], Awaitable[float]]) -> None:
     budget = Budget.of(asyncio.get_running_loop())
     log: list[str] = []
 
     async def work(name: str) -> None:
-        for _ in range(3):
+        for _ in range(4):
             log.append(name)
             await wait(budget)
 
     await asyncio.gather(work("first"), work("second"))
 
-    assert order == log
+    assert [{"first", "second"}] * 4 == [set(log[at : at + 2]) for at in range(0, 8, 2)]
 
 
 async def test_a_task_that_is_cancelled_while_it_waits_takes_no_turn() -> None:
@@ -409,7 +400,7 @@ async def test_a_task_that_is_alone_goes_on_behind_one_turn_of_the_loop() -> Non
     assert ["the task", "the turn after that"] == log
 
 
-async def test_a_task_that_was_alone_waits_for_its_part_where_others_have_come(still: list[float]) -> None:
+async def test_a_task_that_was_alone_goes_on_for_its_part_where_others_have_come(still: list[float]) -> None:
     budget = Budget.of(asyncio.get_running_loop())
     ends: list[float] = []
 
@@ -419,6 +410,41 @@ async def test_a_task_that_was_alone_waits_for_its_part_where_others_have_come(s
     await asyncio.gather(*(work() for _ in range(4)))
 
     assert [pytest.approx(TURN / 4)] * 4 == ends
+
+
+async def test_a_task_that_was_alone_waits_where_others_have_used_up_the_time(still: list[float]) -> None:
+    budget = Budget.of(asyncio.get_running_loop())
+    log: list[str] = []
+
+    def slow(_: None) -> None:
+        log.append("slow")
+        still[0] += TURN
+
+    async def work() -> None:
+        await budget.breath()
+        log.append("task")
+
+    def latest_first(waiting: deque[Taker]) -> int:
+        waiting.reverse()
+        return len(waiting)
+
+    budget.arrange = latest_first
+    task = asyncio.ensure_future(work())
+    await asyncio.sleep(0)
+    budget.add(Later(slow, Context()))
+    await asyncio.wait_for(task, 20.0)
+
+    assert ["slow", "task"] == log
+
+
+async def test_turns_go_on_though_a_task_that_has_let_them_go_first_is_never_resumed() -> None:
+    budget = Budget.of(asyncio.get_running_loop())
+    left = budget.breath()
+    left.send(None)  # as an iterator whose reader has left
+
+    async with asyncio.timeout(20.0):
+        assert 0.0 < await budget.turn()
+    left.close()
 
 
 async def test_a_task_that_was_alone_has_the_rest_of_the_turn_behind_others_that_are_quick(still: list[float]) -> None:

@@ -87,12 +87,16 @@ class Going(Taker):
     """A task that has worked for as long as it may, and waits until it may go on."""
 
     budget: Budget
-    future: asyncio.Future[float]
-    """Returns how long."""
+    future: asyncio.Future[float] | None = None
+    """Returns how long, if the task awaits it."""
+    part: float | None = field(init=False, default=None)
+    """How long the task may go on, if it was let go on before it had come to await that."""
 
     def come(self) -> None:
         """Let the task go on, in a step of its own, which is counted here."""
-        if not self.future.done():
+        if self.future is None:
+            self.part = self.budget.lend()
+        elif not self.future.done():
             self.future.set_result(self.budget.lend())
 
     def strand(self, closed: RuntimeError) -> None:
@@ -226,20 +230,22 @@ class Budget:
         return await self._turn_of(self.add)
 
     async def breath(self) -> float:
-        """Wait for a turn as `turn` does. If no other member waits, this takes one turn of the loop and not two."""
+        """Wait for a turn as `turn` does. If the time suffices for all that wait, this takes one turn of the loop and not two."""
         if not self._due.acquire(blocking=False):
             return await self._turn_of(self.add)
-        # The task takes the place of the callback. Who comes meanwhile waits for the next one.
-        try:
-            await asyncio.sleep(0)
-            alone = not self._waiting
-        finally:
-            self._done()
-        if not alone:
-            # Behind those who have come: many of them are quick, and then it has the rest of the turn.
-            return await self._turn_of(self._waiting.append)
-        self.part = TURN
-        return clock() + TURN
+        # The callback comes right before the task goes on, and does not wait for it: the task may never go on.
+        going = Going(self)
+        self._waiting.append(going)
+        self.loop.call_soon(self._come, context=self.context)
+        await asyncio.sleep(0)
+        if going.part is None:  # others came before it, and have used up the time
+            going.future = self.loop.create_future()
+            part = await going.future
+            return clock() + part
+        now = clock()
+        # Where others that came meanwhile were quick, it has the rest of their time, too.
+        self.part = going.part + max(self._end - now, 0.0)
+        return now + self.part
 
     async def _turn_of(self, add: Callable[[Taker], None]) -> float:
         future: asyncio.Future[float] = self.loop.create_future()

@@ -296,10 +296,9 @@ class PushedInput:
 
     def serve(self, n: int) -> None:
         """Request what is missing to ``n`` elements of a combinator, which may deliver them before this returns."""
-        missing = n - self.outstanding
-        if missing > 0:
+        missing, upstream = n - self.outstanding, self.upstream
+        if missing > 0 and isinstance(upstream, Gathering):  # else it has ended
             self.outstanding = n
-            upstream: Any = self.upstream
             upstream.serve(missing)
 
     def _request(self, n: int) -> None:

@@ -1,0 +1,98 @@
+"""A consumer of one element at a time asks a combinator without a turn of its region, and lets others have their turns."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import pytest
+from attrs import define, frozen
+
+from reactive_aio import Flow
+from reactive_aio._core import budgets
+from reactive_aio._plan import Inlet, Pushed
+from reactive_aio._plan.nodes import FlowLike
+from reactive_aio.extend import Gathering, Inner
+from reactive_aio.spec import Subscription
+
+
+@define(eq=False)
+class Doubling(Gathering):
+    """Emits each element twice, and so more than is wanted."""
+
+    def step(self) -> bool:
+        for inner in tuple(self.inners):
+            if inner.kept and self.demand:
+                self.emit(2 * inner.take(1))
+                if inner.spent:
+                    self.on_spent(inner)
+                return True
+        return False
+
+    def on_spent(self, inner: Inner) -> None:
+        super().on_spent(inner)
+        self.complete()
+
+
+@frozen
+class Doubled(Pushed[int]):
+    flow: FlowLike
+
+    @property
+    def inner(self) -> tuple[FlowLike, ...]:
+        return (self.flow,)
+
+    def open(self, inlet: Inlet[Any]) -> Subscription:
+        doubling = Doubling(inlet)
+        doubling.start((self.flow,), 4)
+        return doubling
+
+
+@pytest.mark.parametrize("staged", [False, True])
+async def test_what_a_combinator_emits_beyond_the_demand_is_not_lost_when_it_has_ended(staged: bool) -> None:
+    flow: Flow[int] = Flow._begin(Doubled(Flow.of(1, 2, 3)))  # pyright: ignore[reportPrivateUsage] - there is no public way
+    flow = flow.filter(lambda _: True) if staged else flow
+
+    assert [1, 1, 2, 2, 3, 3] == [item async for item in flow]
+
+
+async def test_a_region_whose_stages_discard_elements_asks_on() -> None:
+    flow = Flow.range(1000).zip(Flow.range(1000)).filter(lambda pair: pair[0] % 100 == 99).take(5).buffer(2)
+
+    found = [[left for left, _ in pairs] async for pairs in flow]
+
+    assert [[99, 199], [299, 399], [499]] == found
+
+
+async def counting() -> AsyncGenerator[int]:
+    for n in range(9):
+        yield n
+
+
+async def read_on() -> AsyncGenerator[int]:
+    async for n in Flow.from_async_iterable(counting):
+        yield n
+
+
+@pytest.mark.parametrize("turns", range(14))
+async def test_an_iterator_that_is_closed_while_its_source_lets_others_go_first_ends(
+    turns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budgets, "clock", itertools.count(0.0, 2 * budgets.TURN).__next__)  # each look ends a turn
+    items = aiter(Flow.from_async_iterable(read_on))
+
+    async def close() -> None:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await items.aclose()
+
+    async def consume() -> list[int]:
+        return [item async for item in items]
+
+    closing, consuming = asyncio.ensure_future(close()), asyncio.ensure_future(consume())
+    await asyncio.wait_for(closing, 20.0)
+    taken = await asyncio.wait_for(consuming, 20.0)
+
+    assert list(range(len(taken))) == taken
