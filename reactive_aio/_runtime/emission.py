@@ -301,8 +301,10 @@ class Emission(Turns):
             return False
         # In this order, as in `take_turn`.
         self._awake = False
-        self._awake = self._posted or (self._demand > 0 and not fed.idle)
-        return self._awake
+        if not self._posted and (not self._demand or fed.idle):
+            return False
+        self._awake = True
+        return True
 
     @property
     def bare(self) -> bool:
