@@ -132,23 +132,24 @@ LIMITS: Final = """\
 - **Elements of an async iterator.** A call of a Python function takes some 60 ns here, warm, so calls are what counts. `sum` over a ready generator makes
   two for an element: the generator's, and the one that looks whether it has suspended. A bare loop makes one. `async for` makes six: `__anext__`, the
   pass of the region, and four that advance the generator in the name of its owner. Where each element suspends, the bare loop makes 18, and 15 of
-  them are asyncio's. `async for` makes 38. Runs gave 1.88 to 2.05 times for `sum` over a ready one, and 1.26 to 1.31 over a suspended one. For `async for` over a
-  suspended one they gave 2.8 to 3.1.
+  them are asyncio's. `async for` makes 38. Runs gave 1.53 to 2.05 times for `sum` over a ready one, and 1.22 to 1.31 over a suspended one. For `async for` over a
+  suspended one they gave 2.6 to 3.1.
 - **Several suspended sources.** An element of eight that are merged takes 18 calls, and 14 of them are asyncio's and the generator's. The others advance the
   generator for its owner. It appends its elements to a list of the combinator, which counts them when there are many. The region behind gets one list of all that
   comes in one turn of the loop. With a list for each element it took 1.47 to 1.52 times the tasks by hand. Tasks by hand take 16 calls, and aioitertools 28. So calls are
-  not all that counts: each wait passes three more generators than by hand. Runs gave 0.94 to 1.01 times aioitertools, which has neither demand nor a
-  bound. A pair of a zip takes 44 calls, and 29 of them are not ours. Runs gave 1.37 to 1.54 times the tasks by hand, and 1.56 to 1.65 with a list for each element.
+  not all that counts: each wait passes three more generators than by hand. Runs gave 0.92 to 1.01 times aioitertools, which has neither demand nor a
+  bound. A pair of a zip takes 44 calls, and 29 of them are not ours. Runs gave 1.24 to 1.54 times the tasks by hand, and 1.56 to 1.65 with a list for each element.
 - **Inner flows.** Generators that never wait run in the name of one task, one after another. So `concat_map` takes 67 calls for each, and `flat_map` 73. With
   a task for each both took 101, and `concat_map` a turn of the event loop as well: 22 and 26 times the loop by hand. The rest is to build the
   flow, to subscribe, and to signal the elements and the end. In a simulation of the processor's nearest caches an inner flow of `flat_map` misses code 950 times and
-  data 2,100 times, and the loop by hand never. So the ratio depends on the machine, and on its neighbours. An Intel Xeon gave 21 to 29 times (`flat_map`) and 17 to 24 (`concat_map`), and an AMD EPYC 13 to 20 and 12.6 to 18.
-- **Groups.** A group of two elements is a flow, with an end that is awaited in a task: some 155 calls. A task with a queue by hand takes 75, and has no bound
-  over all groups, no failure that reaches them, and no cancel. A quarter of the calls bring the group to `async for`, one at a time. Another quarter are
-  asyncio's. Each group is 26 objects for the garbage collector while it is open, and it looks at all of 20,000 groups again and again. On an Intel Xeon
-  runs gave 43 to 67 us, and by hand 16 to 22.
-- **Another machine.** The chapters on streams of services are of an Intel Xeon. On an AMD EPYC the version before met the bars of `flat_map` and `concat_map`
-  to a generator of three: 13.3 and 12.4 times. There a group of two took 89 us, and 24 by hand. `async for` over a suspended source took 2.59 times the bare loop.
+  data 2,100 times, and the loop by hand never. So the ratio depends on the machine, and on its neighbours. An Intel Xeon gave 21 to 29 times (`flat_map`) and 17 to 24 (`concat_map`), and an AMD EPYC 12.9 to 20 and 11.3 to 18.
+- **Groups.** A group of two elements is a flow, with an end that is awaited in a task: some 145 calls. A task with a queue by hand takes 75, and has no bound
+  over all groups, no failure that reaches them, and no cancel. A fifth of the calls bring the group to `async for`, one at a time. A quarter are
+  asyncio's. Each group is 25 objects for the garbage collector while it is open, and a task with a queue 14. The collector looks at all of 20,000 groups
+  again and again. That takes 18 us for a group, and 5 by hand. Without it a group took 26 to 28 us, and 10.5 by hand. An Intel Xeon gave 43 to 67 us, and by
+  hand 16 to 22, an AMD EPYC 40 to 50 and 15 to 21.
+- **Another machine.** On an Intel Xeon the version before missed three bars that the chapters on streams of services meet here. `flat_map` and `concat_map`
+  to a generator of three took 24.3 and 23.3 times the loop by hand, and `sum` over a suspended source 1.31 times. A group of two took 52 us.
 - **A slow machine.** An EPYC that ran at about half its speed, and not evenly, gave these figures for the version before. They differ from the tables most where a bar is
   in microseconds. `flat_map` to an async generator of three took 18.9 times the loop by hand, and 23.2 before an inner flow took fewer calls. `concat_map` took
   18.0 times. A pair of a zip took 1.70 times the tasks by hand. `sum` over a ready generator took 2.14 times the bare loop. `async for` over a range took 2.5
