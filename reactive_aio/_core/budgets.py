@@ -227,12 +227,15 @@ class Budget:
 
     async def turn(self) -> float:
         """Wait for a turn, in a task that has worked for as long as it may; return when that is to end."""
-        return await self._turn_of(self.add)
+        future: asyncio.Future[float] = self.loop.create_future()
+        self.add(Going(self, future))
+        part = await future
+        return clock() + part
 
     async def breath(self) -> float:
         """Wait for a turn as `turn` does. If the time suffices for all that wait, this takes one turn of the loop and not two."""
         if not self._due.acquire(blocking=False):
-            return await self._turn_of(self.add)
+            return await self.turn()
         # The callback comes right before the task goes on, and does not wait for it: the task may never go on.
         going = Going(self)
         self._waiting.append(going)
@@ -246,12 +249,6 @@ class Budget:
         # Where others that came meanwhile were quick, it has the rest of their time, too.
         self.part = going.part + max(self._end - now, 0.0)
         return now + self.part
-
-    async def _turn_of(self, add: Callable[[Taker], None]) -> float:
-        future: asyncio.Future[float] = self.loop.create_future()
-        add(Going(self, future))
-        part = await future
-        return clock() + part
 
     def _come(self) -> None:
         """Run the turns of the waiting members, and of those that they wake, as long as there is time.

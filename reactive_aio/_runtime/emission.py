@@ -279,16 +279,16 @@ class Emission(Turns):
         if not self._awake:
             self._awake = True
             company = self.company
-            if self._served and company is not None and (self._passes or self._waits_for_input):
+            # If the stages read on, and all that has arrived is used up, a turn would do no more than this.
+            if (
+                self._served
+                and company is not None
+                and self.run.phase is READING
+                and (self._passes or self._input.idle)
+            ):
                 company.serve(self, self._ask, n)
             else:
                 self.come()
-
-    @property
-    def _waits_for_input(self) -> bool:
-        """Whether a turn would only request elements: the stages read on, and all that has arrived is used up."""
-        run, fed = self.run, self._input
-        return run.phase is READING and run.current is None and fed.idle and not (run.may_stop and run.done)
 
     def _ask(self, n: int) -> bool:
         """Request elements of a combinator, which may deliver them before this returns. Return whether a turn is to follow."""

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from typing import Any
 
 import pytest
-from attrs import define, frozen
+from attrs import Factory, define, frozen
 
 from reactive_aio import Flow
 from reactive_aio._core import budgets
+from reactive_aio._fusion import Stage, Template, Transform
 from reactive_aio._plan import Inlet, Pushed
 from reactive_aio._plan.nodes import FlowLike
-from reactive_aio.extend import Gathering, Inner
+from reactive_aio.extend import Gathering, Inner, flow_of
 from reactive_aio.spec import Subscription
 
 
@@ -52,7 +53,7 @@ class Doubled(Pushed[int]):
 
 @pytest.mark.parametrize("staged", [False, True])
 async def test_what_a_combinator_emits_beyond_the_demand_is_not_lost_when_it_has_ended(staged: bool) -> None:
-    flow: Flow[int] = Flow._begin(Doubled(Flow.of(1, 2, 3)))  # pyright: ignore[reportPrivateUsage] - there is no public way
+    flow = flow_of(Doubled(Flow.of(1, 2, 3)))
     flow = flow.filter(lambda _: True) if staged else flow
 
     assert [1, 1, 2, 2, 3, 3] == [item async for item in flow]
@@ -66,6 +67,58 @@ async def test_a_region_whose_stages_discard_elements_asks_on() -> None:
     assert [[99, 199], [299, 399], [499]] == found
 
 
+@define
+class Framing(Transform[int, int]):
+    """Emits elements before any input, and may be told to read no more."""
+
+    before: list[int]
+    told: list[object]
+
+    template = Template("$rest")
+
+    def prelude(self) -> Iterable[int]:
+        return self.before
+
+    @property
+    def done(self) -> bool:
+        return bool(self.told)
+
+
+@frozen
+class Framed(Stage[int, int]):
+    before: list[int] = Factory(list[int])
+    told: list[object] = Factory(list[object])
+
+    def transform(self) -> Transform[int, int]:
+        return Framing(self.before, self.told)
+
+
+def and_never(*items: int) -> Flow[int]:
+    return Flow.of(*items).merge(Flow[int].never())
+
+
+async def test_a_stage_that_is_told_between_two_elements_to_read_no_more_ends_the_flow() -> None:
+    told: list[object] = []
+    items = aiter(and_never(1).then(Framed(told=told)))
+    assert 1 == await anext(items)
+
+    told.append("enough")
+
+    assert "over" == await asyncio.wait_for(anext(items, "over"), 20.0)
+
+
+async def test_elements_of_a_stage_before_any_input_come_though_each_ends_a_turn(looks: None) -> None:
+    items = aiter(and_never().then(Framed(before=[1, 2, 3])))
+
+    assert [1, 2, 3] == [await asyncio.wait_for(anext(items), 20.0) for _ in range(3)]
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each look at the clock ends a turn."""
+    monkeypatch.setattr(budgets, "clock", itertools.count(0.0, 2 * budgets.TURN).__next__)
+
+
 async def counting() -> AsyncGenerator[int]:
     for n in range(9):
         yield n
@@ -77,10 +130,7 @@ async def read_on() -> AsyncGenerator[int]:
 
 
 @pytest.mark.parametrize("turns", range(14))
-async def test_an_iterator_that_is_closed_while_its_source_lets_others_go_first_ends(
-    turns: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(budgets, "clock", itertools.count(0.0, 2 * budgets.TURN).__next__)  # each look ends a turn
+async def test_an_iterator_that_is_closed_while_its_source_lets_others_go_first_ends(turns: int, looks: None) -> None:
     items = aiter(Flow.from_async_iterable(read_on))
 
     async def close() -> None:
