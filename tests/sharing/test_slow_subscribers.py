@@ -265,10 +265,12 @@ def test_a_loop_that_is_blocked_does_not_have_its_readers_evicted(monkeypatch: p
 
 def test_one_who_waits_for_a_turn_of_a_busy_loop_is_not_evicted(monkeypatch: pytest.MonkeyPatch) -> None:
     async def main() -> None:
-        free = asyncio.Event()
+        free, turn_of = asyncio.Event(), Budget.turn
 
         async def turn(budget: Budget) -> float:
-            """Come when the event loop is no longer busy."""
+            """Come when the event loop is no longer busy, in the task of the reader."""
+            if asyncio.current_task() is not slow:
+                return await turn_of(budget)
             await free.wait()
             return budgets.clock() + 1.0
 
