@@ -1,4 +1,4 @@
-"""Frames of flat columns, whose batches Spark neither weighs nor plans anew."""
+"""Frames that Spark does not plan anew. Where all columns are flat, it does not weigh their batches either."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ pyspark: Any = pytest.importorskip("pyspark")
 types: Any = pytest.importorskip("pyspark.sql.types")
 functions: Any = pytest.importorskip("pyspark.sql.functions")
 
+from py4j.clientserver import JavaClient  # noqa: E402
 from pyspark.sql.classic.dataframe import DataFrame  # noqa: E402
 
 from reactive_aio.spark._source.unweighed import NO_BOUND, SIZES, Unweighed, rows_of_a_batch  # noqa: E402
@@ -144,11 +145,49 @@ async def test_the_plan_of_a_frame_of_flat_columns_is_the_one_that_is_run(
     assert [made[as_](row) for row in rows] == found
 
 
-async def test_texts_of_any_size_are_weighed(spark: Any, mapped: list[Any]) -> None:
-    texts = spark.range(300).selectExpr("cast(id AS string) AS id")
+async def test_texts_of_any_size_are_weighed_over_the_plan_of_the_frame(spark: Any, mapped: list[Any]) -> None:
+    texts = spark.range(0, 40, 1, 1).selectExpr("repeat(cast(id AS string), 1000) AS id")
+    spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", "4000")
+    sizes = await Flow.from_spark(texts, as_=pa.RecordBatch).map(lambda batch: batch.num_rows).to_list()
+    rows = await Flow.from_spark(texts, as_=tuple).to_list()
+    spark.conf.unset("spark.sql.execution.arrow.maxBytesPerBatch")
 
-    assert [(str(n),) for n in range(300)] == await Flow.from_spark(texts, as_=tuple).to_list()
-    assert mapped
+    assert [(1_000 * str(n),) for n in range(40)] == rows
+    assert (40, True) == (sum(sizes), max(sizes) <= 4)
+    assert not mapped
+
+
+async def test_a_flow_of_a_frame_makes_few_calls_into_the_jvm(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each takes some 0.2 ms of both processes. To plan the frame anew took a hundred of them."""
+    flow = Flow.from_spark(spark.range(0, 20, 1, 2).selectExpr("cast(id AS string) AS id"), as_=tuple)
+    assert 20 == await flow.count()
+    calls: list[str] = []
+    original = JavaClient.send_command
+
+    def noting(self: Any, command: str, *args: Any, **options: Any) -> Any:
+        if not command.startswith("m"):  # an object is let go of, by a thread of Py4J
+            calls.append(command)
+        return original(self, command, *args, **options)
+
+    monkeypatch.setattr(JavaClient, "send_command", noting)
+    assert 20 == await flow.count()
+
+    assert 0 < len(calls) <= 42
+
+
+async def test_a_frame_is_read_with_the_settings_of_its_own_session(spark: Any) -> None:
+    zones, sizes = ("America/New_York", "Asia/Tokyo"), (3, 7)
+    found: list[Any] = []
+    for zone, size in zip(zones, sizes, strict=True):
+        session = spark.newSession()
+        session.conf.set("spark.sql.session.timeZone", zone)
+        session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(size))
+        frame = session.range(0, 20, 1, 1).selectExpr("'x' AS text", "timestamp_seconds(id) AS at")
+        batches = await Flow.from_spark(frame, as_=pa.RecordBatch).to_list()
+        rows = await Flow.from_spark(frame, as_=tuple).to_list()
+        found.append((rows[0][1].hour, batches[0].num_rows))
+
+    assert [(19, 3), (9, 7)] == found
 
 
 def test_tasks_have_the_settings_of_the_session(spark: Any) -> None:
@@ -165,14 +204,18 @@ def test_tasks_have_the_settings_of_the_session(spark: Any) -> None:
     assert 2 * sizes[1] < sizes[0]
 
 
-async def test_a_frame_that_is_cached_between_two_flows_is_read_from_the_cache(spark: Any, tally: Tally) -> None:
-    noted = functions.udf(tally.counting(lambda n: n), "long", useArrow=False)
+@pytest.mark.parametrize("kind", ["long", "string"])
+async def test_a_frame_that_is_cached_between_two_flows_is_read_from_the_cache(
+    spark: Any, tally: Tally, kind: str
+) -> None:
+    make = int if kind == "long" else str
+    noted = functions.udf(tally.counting(make), kind, useArrow=False)
     frame = spark.range(0, 100, 1, 1).select(noted("id").alias("id"))
     flow = Flow.from_spark(frame, as_=tuple)
     assert 100 == await flow.count()
     frame.cache()
     for _ in range(2):
-        assert [(n,) for n in range(100)] == await flow.to_list()
+        assert [(make(n),) for n in range(100)] == await flow.to_list()
     frame.unpersist()
 
     assert 200 == tally.count

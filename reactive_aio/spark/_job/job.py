@@ -27,6 +27,7 @@ from .._task.pickling import NotPickled
 from .calls import cancel_group, group_name
 from .computation import Computation, Gathered, Group
 from .local_properties import NO_PROPERTIES, LocalProperties
+from .once import once_a_context
 from .told import failure_of, text_of
 
 if TYPE_CHECKING:
@@ -236,19 +237,12 @@ class Job:
     def _run(self, partition: int) -> None:
         """Run the job of one partition. It has no results, for the elements take the other way.
 
-        This is what SparkContext.runJob does, which would pickle a function each time, and would need a second
-        Python worker for each task of a DataFrame.
+        SparkContext.runJob would pickle a function each time, would need a second Python worker for each task of a
+        DataFrame, and would serve the results on a socket.
         """
-        from pyspark import serializers, util
-
-        read: Any = util._load_from_socket  # pyright: ignore[reportPrivateUsage] - see above
-        context: Any = self.context
         assert self._computation is not None
         rdd, number = self._grouped.get(partition, (self._computation.java_rdd, partition))
-        results = context._jvm.PythonRDD.runJob(context._jsc.sc(), rdd, [number])
-        with read(results, serializers.CPickleSerializer()) as nothing:
-            for _ in nothing:
-                pass
+        rdd.collectPartitions(_known(self.context).ints(number).toArray())
 
     def _failure(self, error: BaseException) -> BaseException:
         """Return the failure to report; on this thread, because it calls into the JVM."""
@@ -278,16 +272,35 @@ class Job:
         return any(thread.is_alive() for thread in self._threads if thread is not current_thread())
 
 
+@frozen(eq=False)
+class Known:
+    """The objects and methods of a context that jobs use."""
+
+    ints: Any
+    """Makes a stream of a number. An array can be made of it."""
+    scala_context: Any
+    profile: Any
+    """The resources of a task that asks for nothing special."""
+    conf: Any
+
+
+@once_a_context
+def _known(context: SparkContext) -> Known:
+    own: Any = context
+    scala_context = own._jsc.sc()
+    profile = scala_context.resourceProfileManager().defaultResourceProfile()
+    return Known(own._jvm.java.util.stream.IntStream.of, scala_context, profile, scala_context.conf())
+
+
 def _slots(context: Any) -> int:
     """Ask how many tasks of flows may run at a time. ``defaultParallelism`` may have been set to any number."""
     from py4j.protocol import Py4JError
 
     try:
-        own = context._jsc.sc()
-        slots: int = own.maxNumConcurrentTasks(own.resourceProfileManager().defaultResourceProfile())
-        conf = own.conf()
+        known = _known(context)
+        slots: int = known.scala_context.maxNumConcurrentTasks(known.profile)
         # A second attempt of a task holds another slot while it waits for the first.
-        if conf.getBoolean("spark.speculation", False) and conf.contains(SPECULATES):
+        if known.conf.getBoolean("spark.speculation", False) and known.conf.contains(SPECULATES):
             slots = max(1, slots // 2)
     except Py4JError:  # not of Spark's public interface, and it may change
         slots = context.defaultParallelism

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from attrs import define, evolve, field
 
 from .._job.computation import Computation, Gathered, Group
+from .over_plan import over_plan
 
 if TYPE_CHECKING:
     from .._task.worker import RegionTask
@@ -94,26 +95,21 @@ class Rows(Parts):
 
     def read_by(self, task: RegionTask, java_rdd: Any) -> Any:
         """Return the JavaRDD of a frame of such rows."""
-        from pyspark.sql.classic.dataframe import DataFrame
-
-        session = self.frame.sparkSession
-        java = session._jsparkSession.internalCreateDataFrame(java_rdd.rdd(), self.frame._jdf.schema(), False)
-        return _mapped(DataFrame(java, session), task)._jdf.javaToPython()
+        session, schema = self.frame.sparkSession, self.frame._jdf.schema()
+        rows = session._jsparkSession.internalCreateDataFrame(java_rdd.rdd(), schema, False)
+        return over_plan(rows.queryExecution().executedPlan(), session, task)
 
     def computation(self, task: RegionTask) -> Computation:
         """Return the computation of a task over all partitions."""
-        work = _mapped(self.frame, task)
-        java_rdd = self.read_by(task, self.rdd.toJavaRDD()) if _shuffles(work) else work._jdf.javaToPython()
+        plan, session = self.frame._jdf.queryExecution().executedPlan(), self.frame.sparkSession
+        shuffles = _shuffles(plan, session)
+        java_rdd = self.read_by(task, self.rdd.toJavaRDD()) if shuffles else over_plan(plan, session, task)
         return Computation(java_rdd, partial(self.gather, task))
 
 
-def _shuffles(frame: Any) -> bool:
+def _shuffles(plan: Any, session: Any) -> bool:
     """Return whether a plan may have a shuffle before it is run. Spark adapts such plans, unless configured not to."""
-    if frame.sparkSession.conf.get("spark.sql.adaptive.enabled") != "true":
+    if session.conf.get("spark.sql.adaptive.enabled") != "true":
         return True
-    plan: str = frame._jdf.queryExecution().executedPlan().nodeName()
-    return plan.startswith("AdaptiveSparkPlan")
-
-
-def _mapped(frame: Any, task: RegionTask) -> Any:
-    return frame.mapInArrow(task.over_batches, task.schema)
+    name: str = plan.nodeName()
+    return name.startswith("AdaptiveSparkPlan")

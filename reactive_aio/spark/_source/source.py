@@ -37,6 +37,7 @@ from .capabilities import ORDERED, UNORDERED
 from .gathering import Rows
 from .insight import bounds, details
 from .naming import chosen, plain, told_apart
+from .over_plan import with_caches
 from .portable import check_importable, check_portable
 
 if TYPE_CHECKING:
@@ -205,7 +206,7 @@ class FromSpark(Pushed[Any]):
         if quick is not None:
             return quick
         frame, task = self.readable(self.data, task)
-        return Rows(frame).computation(task)
+        return Rows(with_caches(frame)).computation(task)
 
     def java_rdd(self, task: PartitionTask) -> Any:
         """Return the JavaRDD whose computation is the task. This may run the stages of Spark before a shuffle."""

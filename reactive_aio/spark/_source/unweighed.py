@@ -20,6 +20,7 @@ from .._job.computation import Computation
 from .._task.outlet import LARGEST_CHUNK
 from .gathering import Parts
 from .naming import chosen
+from .over_plan import with_caches
 
 if TYPE_CHECKING:
     from .._task.worker import RegionTask
@@ -58,8 +59,7 @@ def computation(frame: Any, task: RegionTask) -> Computation | None:
     conf = session.sessionState().conf()
     if task.reading.large or not (rows := rows_of_a_batch(frame.schema, conf)):
         return None
-    if not session.sharedState().cacheManager().isEmpty():
-        frame = frame.select("*")  # the plan that it has may be from before it was cached
+    frame = with_caches(frame)
     zone: str = conf.sessionLocalTimeZone()
     parts = Unweighed(frame, conf, rows, zone)
     task = evolve(task, arrow=to_arrow_schema(frame.schema, timezone=zone))

@@ -1,0 +1,81 @@
+"""A task over the batches of a frame, as a node on top of the plan that the frame has already.
+
+`mapInArrow` makes a frame of a frame, and Spark analyses, optimises and compiles the whole again. For some thousand rows
+that takes longer than to read them. The node here is the one that Spark would plan, made by hand over the physical plan.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from attrs import frozen
+from pyspark.sql.types import LongType, StructField, StructType
+from pyspark.sql.udf import _wrap_function  # pyright: ignore[reportPrivateUsage] - what `mapInArrow` wraps functions with
+from pyspark.util import PythonEvalType
+
+from .._job.once import once_a_context
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
+    from .._task.worker import RegionTask
+
+# `Any` stands for what lies in the JVM, and for frames, which PySpark's types know by halves.
+
+SENT: Final = StructType([StructField("ends", LongType())])
+"""The columns of a task that sends its elements another way. It makes no rows."""
+
+
+def with_caches(frame: Any) -> Any:
+    """Return the frame itself, or one with a plan of its own where the session has cached something. The plan of the frame may be from before."""
+    caches = frame.sparkSession._jsparkSession.sharedState().cacheManager()
+    return frame if caches.isEmpty() else frame.select("*")
+
+
+def over_plan(plan: Any, session: Any, task: RegionTask) -> Any:
+    """Return the JavaRDD that runs a task over each partition of a plan. This may run the stages of Spark before a shuffle."""
+    context, java = session.sparkContext, session._jsparkSession
+    nodes = _nodes(context)
+    nodes.activate(java)  # a node has the settings of the session that is active when it is made
+    function = _wrap_function(context, task.over_batches, SENT)
+    udf = nodes.udf(task.source, function, nodes.struct, nodes.no_inputs, nodes.kind, True, nodes.number)
+    node = nodes.map_in_arrow(udf, nodes.attributes, plan, False, nodes.none)
+    # So tasks get the settings, as those of Spark's own RDD of a frame do.
+    return nodes.rdd(node.execute(), java.sessionState().conf()).toJavaRDD()
+
+
+@frozen(eq=False)
+class Nodes:
+    """The classes of Spark that a node is made of, and the parts that all nodes have in common."""
+
+    activate: Any
+    udf: Any
+    map_in_arrow: Any
+    rdd: Any
+    struct: Any
+    attributes: Any
+    number: Any
+    no_inputs: Any
+    """The node passes on all columns, whatever these are."""
+    none: Any
+    kind: int
+
+
+@once_a_context
+def _nodes(context: SparkContext) -> Nodes:
+    own: Any = context
+    sql = own._jvm.org.apache.spark.sql
+    catalyst, execution = sql.catalyst, sql.execution
+    struct = sql.types.DataType.fromJson(SENT.json())
+    return Nodes(
+        sql.classic.SparkSession.setActiveSession,
+        catalyst.expressions.PythonUDF,
+        execution.python.MapInArrowExec,
+        execution.SQLExecutionRDD,
+        struct,
+        catalyst.types.DataTypeUtils.toAttributes(struct),
+        catalyst.expressions.NamedExpression.newExprId(),
+        own._jvm.PythonUtils.toSeq([]),
+        own._jvm.scala.Option.empty(),
+        PythonEvalType.SQL_MAP_ARROW_ITER_UDF,
+    )
