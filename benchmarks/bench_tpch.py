@@ -9,18 +9,16 @@ import os
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from .bench_spark import CPU_OF_ALL, PROC, timed
 from .harness import WALL, Bar, Contestant, Row
 from .spark_session import session
 from .tpch import data, keyed, vectorised, ways
-from .tpch.queries import QUERIES, q1
+from .tpch.queries import QUERIES, q1, q14
 
-BARS = {
-    "Q1": (Bar("mapInArrow by hand", at_most=1.1, metric=CPU_OF_ALL),),
-    "Q14": (Bar("Spark's SQL", at_most=1.1, metric=CPU_OF_ALL, of=ways.BEHIND_FILTER),),
-}
+WARM: Final = 30
+"""Rounds after which the JVM's compilers are through with most of it."""
 
 
 @cache
@@ -36,25 +34,29 @@ def rows(n: int) -> list[Row]:
         data.generator()
     except data.GeneratorMissingError as error:
         raise ImportError(str(error)) from error
-    queries = [
-        _row(
-            query.name,
-            "lineitem",
-            query,
-            ways.ways_of(query),
-            ways.on_the_loop,
-            BARS.get(query.name.partition(",")[0], ()),
-        )
-        for query in QUERIES
-    ]
+    queries = [_row(query.name, "lineitem", query, ways.ways_of(query), ways.on_the_loop, ()) for query in QUERIES]
     works = [_work(each) for each in keyed.WORKS]
-    whole = Bar("mapInArrow by hand", at_most=1.2, metric=CPU_OF_ALL)
-    return [*queries, _row("Q1, by columns", "lineitem", q1(), vectorised.WAYS, None, (whole,)), *works]
+    return [*queries, *_alone(), *works]
+
+
+def _alone() -> list[Row]:
+    """Return rows of the ways that a bar is about. With RDDs in a row, the JVM collects their garbage while the next way runs."""
+    by_rows = {way: ways.WAYS[way] for way in (ways.BY_FRAME, ways.BY_HAND)}
+    filtered = {ways.BEHIND_FILTER: ways.behind_filter, ways.BY_SQL: ways.by_sql, **ways.FILTERED}
+    return [
+        _row("Q1, by rows", "lineitem", q1(), by_rows, None, (_bar(ways.BY_HAND, 1.1),), WARM),
+        _row("Q1, by columns", "lineitem", q1(), vectorised.WAYS, None, (_bar(ways.BY_HAND, 1.2),), WARM),
+        _row("Q14, behind Spark's filter", "lineitem", q14(), filtered, None, (_bar(ways.BY_SQL, 1.1),), WARM),
+    ]
+
+
+def _bar(name: str, at_most: float) -> Bar:
+    return Bar(name, at_most=at_most, metric=CPU_OF_ALL)
 
 
 def _work(work: keyed.Work) -> Row:
     by_spark = keyed.ways_of(work)
-    by_hand = tuple(Bar(way, at_most=1, metric=CPU_OF_ALL) for way in by_spark if way.endswith("by hand"))
+    by_hand = tuple(_bar(way, 1) for way in by_spark if way.endswith("by hand"))
     return _row(work.name, work.table, work, by_spark, keyed.on_the_loop, by_hand)
 
 
@@ -65,6 +67,7 @@ def _row(
     by_spark: dict[str, Callable[[Any, Any], Any]],
     on_the_loop: Callable[[Path, Any], Any] | None,
     bars: tuple[Bar, ...],
+    warm: int = 3,
 ) -> Row:
     works: dict[str, Callable[[], Any]] = {way: partial(_on_spark, run, what) for way, run in by_spark.items()}
     if on_the_loop is not None:
@@ -76,7 +79,7 @@ def _row(
         tuple(Contestant(way, partial(timed, work, elements)) for way, work in works.items()),
         bars if PROC.exists() else (),
         rounds=5,
-        warm=3,
+        warm=warm,
         metrics=(CPU_OF_ALL, WALL),
         limit=list(works)[1],
     )

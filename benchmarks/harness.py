@@ -204,11 +204,13 @@ def measure(row: Row, effort: Effort, tell: Callable[[str], None] = lambda _: No
     for _ in range(row.warm if effort.warms else 0):
         for turn in order:
             turn.warm_up()
+        order.reverse()
     for _ in range(min(row.rounds, effort.rounds)):
         for turn in order:
             tell(turn.contestant.name)
             turn.take()
-        order.append(order.pop(0))  # so that nobody always follows the same one
+        order.append(order.pop(0))
+        order.reverse()  # so that nobody always follows the same one
     measured = tuple(
         turns[each.name].summary(limit) if each.name in turns else Measured(each.name, absent=absent[each.name])
         for each in row.contestants

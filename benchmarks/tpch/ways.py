@@ -143,11 +143,14 @@ def _added(mine: Tuple, others: Tuple) -> Tuple:
     return tuple(map(sum, zip(mine, others, strict=True)))
 
 
+BY_FRAME: Final = "reactive_aio, to_frame"
+BY_HAND: Final = "mapInArrow by hand"
+BY_SQL: Final = "Spark's SQL"
 WAYS: Final[dict[str, Callable[[SparkSession, Query], Rows]]] = {
-    "reactive_aio, to_frame": by_frame,
-    "mapInArrow by hand": by_map_in_arrow,
+    BY_FRAME: by_frame,
+    BY_HAND: by_map_in_arrow,
     "RDD by hand": by_rdd,
-    "Spark's SQL": by_sql,
+    BY_SQL: by_sql,
 }
 BEHIND_FILTER: Final = "reactive_aio, to_frame behind Spark's filter"
 FILTERED: Final[dict[str, Callable[[SparkSession, Query], Rows]]] = {
