@@ -35,7 +35,7 @@ def rows(n: int) -> list[Row]:
     except data.GeneratorMissingError as error:
         raise ImportError(str(error)) from error
     queries = [_row(query.name, "lineitem", query, ways.ways_of(query), ways.on_the_loop, ()) for query in QUERIES]
-    works = [_work(each) for each in keyed.WORKS]
+    works = [row for work in keyed.WORKS for row in _works(work)]
     return [*queries, *_alone(), *works]
 
 
@@ -54,10 +54,16 @@ def _bar(name: str, at_most: float) -> Bar:
     return Bar(name, at_most=at_most, metric=CPU_OF_ALL)
 
 
-def _work(work: keyed.Work) -> Row:
+def _works(work: keyed.Work) -> list[Row]:
     by_spark = keyed.ways_of(work)
-    by_hand = tuple(_bar(way, 1) for way in by_spark if way.endswith("by hand"))
-    return _row(work.name, work.table, work, by_spark, keyed.on_the_loop, by_hand)
+    in_arrow = [way for way in by_spark if "Arrow" in way]
+    others = {way: run for way, run in by_spark.items() if way not in in_arrow}
+    alone = {way: by_spark[way] for way in (ways.BY_FRAME, *in_arrow)}
+    bars = tuple(_bar(way, 1) for way in in_arrow)
+    return [
+        _row(work.name, work.table, work, others, keyed.on_the_loop, (_bar("RDD by hand", 1),)),
+        _row(f"{work.name}, in Arrow", work.table, work, alone, None, bars, WARM // 3),
+    ]
 
 
 def _row(
