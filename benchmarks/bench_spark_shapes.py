@@ -24,6 +24,8 @@ ROWS_OF_A_PARTITION: Final = 100
 WIDE: Final = 2_000
 """Columns."""
 WIDE_ROWS: Final = 200
+FEW: Final = 100_000
+"""Rows that take a tenth of a second, so that more rounds are needed for a figure."""
 TIMES_FASTER: Final = {600_000: 4, 30_000: 1.5}
 """Rows, and how many times faster than with `toLocalIterator` they are to be."""
 
@@ -47,7 +49,7 @@ def _to_the_loop(size: int, times_faster: float) -> Row:
         size,
         tuple(Contestant(name, partial(timed, work, size)) for name, work in works.items()),
         (Bar(ITERATED, times_faster=times_faster, metric=CPU_OF_ALL),) if PROC.exists() else (),
-        rounds=5,
+        rounds=5 if size > FEW else 15,
         warm=20,
         metrics=(CPU_OF_ALL, WALL),
         limit=ITERATED,

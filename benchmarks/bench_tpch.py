@@ -20,6 +20,9 @@ from .tpch.queries import QUERIES, q1, q14
 WARM: Final = 30
 """Rounds after which the JVM's compilers are through with most of it."""
 
+MANY: Final = 15
+"""Rounds of short ways, whose figures differ from one round to the next."""
+
 
 @cache
 def _folder() -> Path:
@@ -44,9 +47,9 @@ def _alone() -> list[Row]:
     by_rows = {way: ways.WAYS[way] for way in (ways.BY_FRAME, ways.BY_HAND)}
     filtered = {ways.BEHIND_FILTER: ways.behind_filter, ways.BY_SQL: ways.by_sql, **ways.FILTERED}
     return [
-        _row("Q1, by rows", "lineitem", q1(), by_rows, None, (_bar(ways.BY_HAND, 1.1),), WARM),
-        _row("Q1, by columns", "lineitem", q1(), vectorised.WAYS, None, (_bar(ways.BY_HAND, 1.2),), WARM),
-        _row("Q14, behind Spark's filter", "lineitem", q14(), filtered, None, (_bar(ways.BY_SQL, 1.1),), WARM),
+        _row("Q1, by rows", "lineitem", q1(), by_rows, None, (_bar(ways.BY_HAND, 1.1),), WARM, MANY),
+        _row("Q1, by columns", "lineitem", q1(), vectorised.WAYS, None, (_bar(ways.BY_HAND, 1.2),), WARM, MANY),
+        _row("Q14, behind Spark's filter", "lineitem", q14(), filtered, None, (_bar(ways.BY_SQL, 1.1),), WARM, MANY),
     ]
 
 
@@ -74,6 +77,7 @@ def _row(
     on_the_loop: Callable[[Path, Any], Any] | None,
     bars: tuple[Bar, ...],
     warm: int = 3,
+    rounds: int = 5,
 ) -> Row:
     works: dict[str, Callable[[], Any]] = {way: partial(_on_spark, run, what) for way, run in by_spark.items()}
     if on_the_loop is not None:
@@ -84,7 +88,7 @@ def _row(
         elements,
         tuple(Contestant(way, partial(timed, work, elements)) for way, work in works.items()),
         bars if PROC.exists() else (),
-        rounds=5,
+        rounds=rounds,
         warm=warm,
         metrics=(CPU_OF_ALL, WALL),
         limit=list(works)[1],
