@@ -219,6 +219,25 @@ async def test_small_partitions_of_a_plan_that_spark_may_not_adapt_come_in_order
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("patient")
+async def test_partitions_with_tables_that_a_task_keeps_are_read_by_a_task_each(spark: Any, sc: Any) -> None:
+    spark.conf.set("spark.sql.adaptive.enabled", "false")
+    spark.conf.set("spark.sql.shuffle.partitions", str(MANY))
+    ids = spark.range(3 * MANY).selectExpr("id", "cast(id AS string) AS name")
+    joined = ids.join(ids.select("id").hint("shuffle_hash"), "id")
+    before = jobs_begun(sc)
+    try:
+        rows = await Flow.from_spark(joined, as_=tuple, ordered=False).to_list()
+    finally:
+        spark.conf.unset("spark.sql.adaptive.enabled")
+        spark.conf.unset("spark.sql.shuffle.partitions")
+
+    assert {(n, str(n)) for n in range(3 * MANY)} == set(rows)
+    assert len(rows) == 3 * MANY
+    assert jobs_begun(sc) - before >= MANY
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("ordered", [True, False])
 async def test_stages_of_all_kinds_run_over_small_partitions(spark: Any, ordered: bool) -> None:
     flow = Flow.from_spark(plain(spark), as_=tuple, ordered=ordered).map(lambda row: row[0]).filter(lambda n: n % 2)

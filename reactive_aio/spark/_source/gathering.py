@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, evolve, field
 
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from .._task.worker import RegionTask
 
 # `Any` stands for what lies in the JVM, and for frames, which PySpark's types know by halves.
+
+HOARDS: Final = "ShuffledHashJoin"
+"""The node of a plan that keeps the table of each partition until its task ends. With many partitions a task would run out of memory."""
 
 
 @define(eq=False)
@@ -52,7 +55,8 @@ class Parts(ABC):
 
     def gather(self, task: RegionTask, groups: Sequence[Group]) -> Gathered | None:
         """Return tasks that each read one group; the function of a `Computation`."""
-        if (found := self._coalesced(groups)) is None:
+        plan: str = self.frame._jdf.queryExecution().executedPlan().toString()
+        if HOARDS in plan or (found := self._coalesced(groups)) is None:
             return None
         context: Any = self.frame.sparkSession.sparkContext
         parts = context._gateway.new_array(context._jvm.org.apache.spark.api.java.JavaRDD, len(found))
