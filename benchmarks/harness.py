@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import statistics
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from time import perf_counter, process_time
 from typing import Final
@@ -200,17 +200,14 @@ def measure(row: Row, effort: Effort, tell: Callable[[str], None] = lambda _: No
     if ours and limit:
         # Those whose ratio counts get as much, whatever the machine was at when it was found out how much that is.
         ours.elements = limit.elements = max(ours.elements, limit.elements)
-    order = list(turns.values())
+    orders = _orders([*turns.values()])
     for _ in range(row.warm if effort.warms else 0):
-        for turn in order:
+        for turn in next(orders):
             turn.warm_up()
-        order.reverse()
     for _ in range(min(row.rounds, effort.rounds)):
-        for turn in order:
+        for turn in next(orders):
             tell(turn.contestant.name)
             turn.take()
-        order.append(order.pop(0))
-        order.reverse()  # so that nobody always follows the same one
     measured = tuple(
         turns[each.name].summary(limit) if each.name in turns else Measured(each.name, absent=absent[each.name])
         for each in row.contestants
@@ -285,6 +282,14 @@ class _Turns:
         ratio = self.ratios(limit, figures[0]) if limit is not None else None
         spreads = {name: self.figure(name) for name in figures}
         return Measured(self.contestant.name, self.elements, spreads, ratio, self.contestant.note)
+
+
+def _orders(turns: list[_Turns]) -> Iterator[list[_Turns]]:
+    """Yield an order for each round, so that nobody always follows the same one, or always comes first."""
+    while True:
+        yield turns
+        yield turns[::-1]
+        turns = [*turns[1:], turns[0]]
 
 
 def _rounded(n: int) -> int:

@@ -106,11 +106,10 @@ LIMITS: Final = """\
 - **Lines of a file, from run to run.** Runs gave 1.07 to 2.00 times the loop by hand, and the latest two 1.21 to 1.24. Chunk, text and lines are free
   before the next chunk is read. If glibc then gives the memory back, each chunk is made of new pages. With
   `MALLOC_TRIM_THRESHOLD_=131072` and the same for `MALLOC_MMAP_THRESHOLD_` a flow took twice as long, and the loop by hand 1.6 times.
-- **Few rows.** A third of the CPU of a flow of 30,000 rows, and of `toLocalIterator`, was that of the JVM's compilers. They were still at work on Spark's own
-  code after twenty runs. Then the flow took 0.27 s, and `toLocalIterator` 0.22 to 0.26. Two such jobs by hand, which make nothing of the batches, took
-  0.14, and 0.08 without a new plan and without weighing. A flow without either took 0.17: the compilers had 0.06 and the loop and its calls 0.04. The
-  rest was for tasks, the scheduler and the JVM's end of the calls. The benchmark runs each 26 times, and the last five count.
-  After eighty runs the flow took 0.13 s and `toLocalIterator` 0.12. The JVM had 0.10 and 0.06 of that.
+- **Few rows.** A flow costs some calls into the JVM, a job for each partition, and the plan's code. By threads of a JVM that had run each sixty times,
+  a flow of 100 rows took 0.05 s of CPU, and `toLocalIterator` 0.03. With 30,000 rows it was 0.09 and 0.12. The JVM's compilers had 0.015 of either. To weigh
+  the batches took 0.012: a flow of the same rows without the text, which is not weighed, took 0.07. With batches of 64 rows, which are small
+  without a weight, the messages cost more than that. In the benchmark, which does not run them so often before it counts, runs gave 1.0 to 1.6 times.
 - **Joins.** Q14 joins what a function keeps with a small table. If the function is to discard 99 of 100 rows, all rows go to Python, and Spark's SQL has
   the statistics of the file discard most. `mapInArrow` by hand has the same to pay. So have Spark filter, by `frame.where(...)`: that is the row
   which the bar is about. Runs gave 0.92 to 1.85 times, quiet ones 1.22 to 1.33. The whole query takes SQL 0.2 s of CPU, so a plan and tasks in Python show. `mapInArrow` by hand behind the same

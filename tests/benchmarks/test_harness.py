@@ -34,9 +34,13 @@ def test_contestants_take_turns_and_nobody_always_follows_the_same_one() -> None
     def takes(name: str) -> Contestant:
         return Contestant(name, lambda: turns.append(name))
 
-    measure(Row("turns", 1, (takes("a"), takes("b"), takes("c"))), ONCE)
+    measure(Row("turns", 1, (takes("a"), takes("b"), takes("c")), rounds=6), Effort(0.0, 6))
 
-    assert turns == [*"abc", *"abc", *"bca", *"cab"]
+    first, *rounds = ["".join(turns[at : at + 3]) for at in range(0, len(turns), 3)]
+    assert "abc" == first
+    assert [order[::-1] for order in rounds[::2]] == rounds[1::2]
+    assert set("abc") == {order[0] for order in rounds}
+    assert {"ab", "ba", "ac", "ca", "bc", "cb"} == {order[at : at + 2] for order in rounds for at in (0, 1)}
 
 
 @pytest.mark.parametrize(("warms", "median"), [(True, 4.0), (False, 2.0)])
