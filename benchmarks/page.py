@@ -112,9 +112,11 @@ LIMITS: Final = """\
   without a weight, the messages cost more than that. In the benchmark, which does not run them so often before it counts, runs gave 1.0 to 1.6 times.
 - **Joins.** Q14 joins what a function keeps with a small table. If the function is to discard 99 of 100 rows, all rows go to Python, and Spark's SQL has
   the statistics of the file discard most. `mapInArrow` by hand has the same to pay. So have Spark filter, by `frame.where(...)`: that is the row
-  which the bar is about. Runs gave 0.92 to 1.85 times, quiet ones 1.22 to 1.33. The whole query takes SQL 0.2 s of CPU, so a plan and tasks in Python show. `mapInArrow` by hand behind the same
-  filter took 1.14 to 1.41 times SQL in the latest three runs. At scale 1 a run gave 1.36 times, and 1.40 by hand.
-- **Q1 by rows, from run to run.** In a warm JVM runs gave 1.03 to 1.11 times the loop over rows by hand.
+  which the bar is about. The whole query takes SQL 0.2 s of CPU or less. In a JVM that ran only these ways, sixty times each, a flow took 1.16 times as much, and
+  `mapInArrow` by hand 1.18. It took 14 ms more to plan, 9 in the workers, and 8 in the JVM's tasks. In the benchmark, single rounds gave 0.6 to 2.9 times, since
+  the JVM collects its garbage in some. Its runs gave 0.93 to 1.60 times, and 1.20 to 1.30 by hand. At scale 1 a run gave 1.36 times, and 1.40 by hand.
+- **Garbage of RDDs.** In a row with RDDs the JVM collects their garbage while the next way runs, up to 0.2 s of its 1.1. So the ways that a bar
+  compares have rows of their own.
 - **Keyed work on Spark.** Before the shuffle a task holds elements by their keys. So a row of the shuffle has several of them, and Spark has fewer rows to
   sort. An element and its place in the order are no pair, but neighbours in a list: pairs took more of the processor's caches, and 0.3 of 0.8 s.
   In a warm JVM the number of partitions hardly counts. The sessions took 0.96 and 1.02 times `groupByKey` with pairs, and 0.81 to 0.94 without.
@@ -127,7 +129,7 @@ LIMITS: Final = """\
   do is to weigh: they took 0.30 s for 600,000 rows of five columns, and 0.10 when they read the same batches unweighed. A row has a text, so it is weighed.
   A flow that did not weigh it took 0.77 s of CPU when warm. The loop had 0.29 of that, the workers and the JVM's tasks 0.17 each, and the JVM's compilers 0.1.
   To make the tuples took 0.08 to 0.13 of the loop's share, and the benchmark's own code 0.04. `toLocalIterator` took 2.2 to 2.7 s, 1.5 of it in Python. By CPU
-  runs in a JVM that was not warm gave 3.4 and 3.6 times its speed, and the latest 4.1.
+  runs in a JVM that was not warm gave 3.4 to 4.6 times its speed.
 - **Elements of an async iterator.** A call of a Python function takes some 60 ns here, warm, so calls are what counts. `sum` over a ready generator makes
   two for an element: the generator's, and the one that looks whether it has suspended. A bare loop makes one. `async for` makes six: `__anext__`, the
   pass of the region, and four that advance the generator in the name of its owner. Where each element suspends, the bare loop makes 18, and 15 of
