@@ -19,7 +19,6 @@ from .tpch.queries import QUERIES, q1, q14
 
 WARM: Final = 30
 """Rounds after which the JVM's compilers are through with most of it."""
-
 MANY: Final = 15
 """Rounds of short ways, whose figures differ from one round to the next."""
 

@@ -148,9 +148,11 @@ async def test_the_plan_of_a_frame_of_flat_columns_is_the_one_that_is_run(
 async def test_texts_of_any_size_are_weighed_over_the_plan_of_the_frame(spark: Any, mapped: list[Any]) -> None:
     texts = spark.range(0, 40, 1, 1).selectExpr("repeat(cast(id AS string), 1000) AS id")
     spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", "4000")
-    sizes = await Flow.from_spark(texts, as_=pa.RecordBatch).map(lambda batch: batch.num_rows).to_list()
-    rows = await Flow.from_spark(texts, as_=tuple).to_list()
-    spark.conf.unset("spark.sql.execution.arrow.maxBytesPerBatch")
+    try:
+        sizes = await Flow.from_spark(texts, as_=pa.RecordBatch).map(lambda batch: batch.num_rows).to_list()
+        rows = await Flow.from_spark(texts, as_=tuple).to_list()
+    finally:
+        spark.conf.unset("spark.sql.execution.arrow.maxBytesPerBatch")
 
     assert [(1_000 * str(n),) for n in range(40)] == rows
     assert (40, True) == (sum(sizes), max(sizes) <= 4)
@@ -158,7 +160,7 @@ async def test_texts_of_any_size_are_weighed_over_the_plan_of_the_frame(spark: A
 
 
 async def test_a_flow_of_a_frame_makes_few_calls_into_the_jvm(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each takes some 0.2 ms of both processes. To plan the frame anew took a hundred of them."""
+    """A flow that had Spark plan the frame anew made 86."""
     flow = Flow.from_spark(spark.range(0, 20, 1, 2).selectExpr("cast(id AS string) AS id"), as_=tuple)
     assert 20 == await flow.count()
     calls: list[str] = []
