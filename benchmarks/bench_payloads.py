@@ -201,6 +201,11 @@ def shared() -> tuple[SharedMemory, list[Connection]]:
 
 @ARRAYS.contestant("reactive_aio")
 async def our_arrays(n: int) -> int:
+    return await Flow.from_iterable(arrays(n)).publish_on(pool()).map(is_whole).sum()
+
+
+@ARRAYS.contestant("reactive_aio, prefetch 4", note="as much as by hand")
+async def our_arrays_one_by_one(n: int) -> int:
     return await Flow.from_iterable(arrays(n)).publish_on(pool(), prefetch=AHEAD).map(is_whole).sum()
 
 

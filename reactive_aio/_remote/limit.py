@@ -7,7 +7,10 @@ from typing import Final
 from attrs import frozen
 
 MOST_BYTES: Final = 32 << 20
-"""Bytes of elements and results of one region, as they are sent, by default."""
+"""Bytes of elements and results of one region on Spark, as they are sent."""
+
+LARGEST_CHUNK: Final = 8 << 20
+"""Bytes of a chunk of elements. The loop copies so many in about a millisecond."""
 
 SHARES: Final = 8
 """The shares for each worker: it has two chunks at a time, each with elements and results, and as much waits for its turn."""
@@ -19,7 +22,12 @@ class ByteLimit:
 
     most: int
     share: int
-    """Bytes that a chunk of elements has at most, and that its results may have until the loop lets it go on."""
+    """Bytes that the results of a chunk may have until the loop lets it go on."""
+
+    @property
+    def chunk(self) -> int:
+        """The bytes of elements that a chunk has at most. All chunks under way have half of the limit."""
+        return min(LARGEST_CHUNK, 2 * self.share)
 
     @staticmethod
     def of(most: int, workers: int) -> ByteLimit:

@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable, Iterable
 from contextvars import Context, ContextVar
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from attrs import define, field
 
@@ -16,7 +16,7 @@ from .._core.guard import FAILURES, brief
 from .._remote import worker
 from .._remote.failures import unpack
 from .._remote.frames import CLEANUP, CREDIT, FAILED, REGION, Frame
-from .._remote.limit import MOST_BYTES, ByteLimit
+from .._remote.limit import ByteLimit
 from .._remote.pickling import by_reference, by_value_dumps, dumps, dumps_in_pieces, has_main
 from .._remote.variables import Variable, values_in, variables
 from ._channels import WatchedChannel, chunk_frame, report
@@ -24,6 +24,9 @@ from ._team import ChannelEnd, Team
 from .base import Released, Report, Reports, Work, WorkerRegion
 from .pool import Pool
 from .threads import check_bytes, check_workers
+
+REGION_BYTES: Final = 64 << 20
+"""Bytes of elements and results of one region, as they are sent, by default: two workers get chunks of several large arrays."""
 
 Given = dict[int, tuple[int, int]]
 """The results, and their bytes, that chunks have sent since they last had leave to go on."""
@@ -157,7 +160,7 @@ class ProcessPool(Pool[Team]):
     """Processes for CPU-bound functions, shared by the regions that are placed on them (Workers)."""
 
     variables: tuple[Variable, ...] = ()
-    max_bytes: int = MOST_BYTES
+    max_bytes: int = REGION_BYTES
 
     @property
     def byte_limit(self) -> ByteLimit:
@@ -217,7 +220,7 @@ class ProcessPool(Pool[Team]):
             member.expel(error)
 
 
-def processes(n: int, *, context: Iterable[ContextVar[Any]] = (), max_bytes: int = MOST_BYTES) -> ProcessPool:
+def processes(n: int, *, context: Iterable[ContextVar[Any]] = (), max_bytes: int = REGION_BYTES) -> ProcessPool:
     """Run the functions that follow in ``n`` worker processes: for functions that keep a processor busy.
 
     It is for ``publish_on``. The elements travel in small chunks, pickled once each way, and come back in order. A
@@ -231,7 +234,7 @@ def processes(n: int, *, context: Iterable[ContextVar[Any]] = (), max_bytes: int
     be pickled.
 
     A region has at most ``max_bytes`` of elements and results outstanding, as they are sent, and always a chunk for
-    each worker. So large elements are requested in smaller numbers than ``prefetch``.
+    each worker. A chunk has at most 8 MiB of elements, if it has several. So large elements are requested in smaller numbers than ``prefetch``.
 
     The processes start with the first flow, as new interpreters, and end with the last, before its terminal returns. A
     cancel ends them even while a function runs. ``async with schedulers.processes(2) as pool:`` keeps them for many

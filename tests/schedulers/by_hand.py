@@ -20,6 +20,8 @@ class ByHand:
     chunks: dict[int, Run] = field(init=False, factory=dict[int, Run])
     given: list[list[Any]] = field(init=False, factory=list[list[Any]])
     told: list[int] = field(init=False, factory=list[int])
+    waiting: set[int] = field(init=False, factory=set[int])
+    """The chunks that have given as many bytes of results as they may without leave to go on."""
     seconds: float = 0.0
     """The reported time of a chunk."""
     reports: Reports = field(init=False)
@@ -52,16 +54,23 @@ class ByHand:
 
     def go_on(self, chunk: int) -> None:
         self.told.append(chunk)
+        self.waiting.discard(chunk)
 
     def leave(self, released: Released) -> None:
         self.released = released
 
     def do(self, chunk: int, most: int | None = None) -> None:
-        """Have a chunk worked on, to its end or for so many results."""
-        run, most = self.chunks[chunk], most or self.most
+        """Have a chunk worked on for so many results, or to its end if it may have as many bytes."""
+        run, all_of_it, most = self.chunks[chunk], most is None, most or self.most
         items: list[Any] = []
         while not run.over and len(items) < most:
-            items += run.part(most - len(items))  # as far as its time goes, which is short on a busy machine
+            if all_of_it and self.byte_limit is not None:
+                if self.size(items) >= self.byte_limit.share:
+                    self.waiting.add(chunk)
+                    break
+                items += run.part(1)
+            else:
+                items += run.part(most - len(items))  # as far as its time goes, which is short on a busy machine
         if run.over:
             del self.chunks[chunk]
         size = 0 if self.byte_limit is None else self.size(items)

@@ -41,13 +41,13 @@ class Load:
         mean = size / elements
         self._each = each = max(mean, (7 * self._each + mean) / 8)
         self.window = min(self.prefetch, max(self.workers, int(self.limit.most / 2 / each)))
-        self.largest = max(1, int(self.limit.share / each))
+        self.largest = max(1, int(self.limit.chunk / each))
 
     def admits(self, chunks: int, under_way: int) -> bool:
-        """Return whether there is room for one more chunk, and for the results of all that are under way."""
+        """Return whether there is room for the elements of one more chunk, and for the results of all that are under way."""
         if self.limit is None or chunks < self.workers:
             return True
-        return self.held + (under_way + 1) * self.limit.share <= self.limit.most
+        return self.held + self.limit.chunk + (under_way + 1) * self.limit.share <= self.limit.most
 
     def has_to_wait(self, size: int) -> bool:
         """Return whether a chunk has so many bytes of results that it waits for leave to go on."""
