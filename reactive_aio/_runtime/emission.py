@@ -279,12 +279,14 @@ class Emission(Turns):
         if not self._awake:
             self._awake = True
             company = self.company
+            run = self.run
             # If the stages read on, and all that has arrived is used up, a turn would do no more than this.
             if (
                 self._served
                 and company is not None
-                and self.run.phase is READING
+                and run.phase is READING
                 and (self._passes or self._input.idle)
+                and not (run.may_stop and run.done)
             ):
                 company.serve(self, self._ask, n)
             else:

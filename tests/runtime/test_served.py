@@ -107,6 +107,15 @@ async def test_a_stage_that_is_told_between_two_elements_to_read_no_more_ends_th
     assert "over" == await asyncio.wait_for(anext(items, "over"), 20.0)
 
 
+@pytest.mark.parametrize("n", [1, 2])
+async def test_a_stage_that_has_enough_with_the_elements_before_any_input_ends_the_flow(n: int) -> None:
+    items = aiter(and_never().start_with(1, 2).take(n))
+
+    taken = [await asyncio.wait_for(anext(items, "over"), 20.0) for _ in range(n + 1)]
+
+    assert [*range(1, n + 1), "over"] == taken
+
+
 async def test_elements_of_a_stage_before_any_input_come_though_each_ends_a_turn(looks: None) -> None:
     items = aiter(and_never().then(Framed(before=[1, 2, 3])))
 
