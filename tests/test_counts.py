@@ -293,6 +293,17 @@ def test_a_group_of_two_with_an_end_of_its_own_costs_no_driver() -> None:
     assert calls(1_000) - calls(500) <= 136 * 500  # with a driver some 350
 
 
+def test_a_group_of_two_that_another_combinator_reads_costs_no_driver() -> None:
+    def calls(n: int) -> int:
+        groups = Flow.range(2 * n).group_by(lambda item: item // 2, max_groups=n)
+        flat = groups.flat_map(lambda group: group.map(increment), max_concurrency=n)
+        return python_calls(lambda: asyncio.run(flat.count()))
+
+    calls(10)  # functions are generated, modules imported
+
+    assert calls(1_000) - calls(500) <= 165 * 500  # with a driver some 260
+
+
 def test_an_end_of_a_window_that_is_complete_takes_no_turn_of_the_loop() -> None:
     async def each_counted(n: int) -> None:
         async for window in Flow.range(2 * n).window(2):

@@ -29,7 +29,7 @@ from .host import FlowHost, begun
 from .inputs import LONGEST_CHUNK, Input, PulledInput, PushedInput
 from .iterator_subscription import IteratorSubscription
 from .lifetime import Lifetime
-from .on_the_spot import Spot, is_one_for_one
+from .on_the_spot import Spot, is_one_for_one, is_read_here
 from .owner import Reader
 from .passage import Passage
 from .places import HERE, PREFETCH, Held, at_home, attach, here, placed_at
@@ -183,11 +183,9 @@ class RegionHost:
         return StagedGiven((self.driver, receiver), items, RegionRun(stages, source, counted=True), self.context.copy())
 
     def _passes_on(self, flow: FlowLike) -> bool:
-        """Return whether a flow is a combinator that can be read here without a region."""
+        """Return whether a flow is a combinator, or a part of a flow, that can be read here without a region."""
         nodes, driver = flow.__nodes__, self.driver
-        if not nodes.source.operator.passes_on or nodes.capabilities is not LOOP or nodes.scheduler is not None:
-            return False
-        if nodes.steps and not _is_stateless(nodes):
+        if not nodes.source.operator.passes_on or nodes.capabilities is not LOOP or not is_read_here(nodes):
             return False
         return self._is_here(flow) and not driver.place.hops and Passage.is_flat_in(driver)
 

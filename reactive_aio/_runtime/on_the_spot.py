@@ -15,7 +15,7 @@ from .._core.guard import FAILURES, Failed, as_failure, as_of_a_generator
 from .._fusion import RegionRun, Stage
 from .._fusion.fuse import DEEPEST
 from .._fusion.shape import shape_of
-from .._plan import Nodes, Pulled
+from .._plan import Nodes, Pulled, SubscribeOn
 
 
 @lru_cache(maxsize=512)
@@ -27,6 +27,17 @@ def is_one_for_one(kinds: tuple[Any, ...]) -> bool:
     shape = shape_of(kinds)
     speaks = shape.starting or shape.stopping or shape.holding or shape.reticent or shape.finishing or shape.closing
     return not speaks and all(kind.transform is stage.transform for kind in kinds)
+
+
+def is_read_here(nodes: Nodes) -> bool:
+    """Return whether a flow signals on the running event loop, and has no stages but such as keep no state."""
+    scheduler = nodes.scheduler
+    if scheduler is not None and not scheduler.is_here():
+        return False
+    kinds = tuple([type(step.operator) for step in nodes.steps])
+    if scheduler is not None:
+        kinds = tuple([kind for kind in kinds if kind is not SubscribeOn])  # they say: here
+    return not kinds or is_one_for_one(kinds)
 
 
 @define(eq=False)

@@ -16,7 +16,7 @@ from .._core.budgets import Budget
 from .._core.guard import FAILURES, as_failure, close_all
 from .._core.notes import add_note
 from .._plan import Receiver, Region
-from ..hooks import discard, drop_error
+from ..hooks import discard
 from ..schedulers.base import Released
 from ..spec import Subscription, add_demand, subtract_demand
 from .driver import RegionDriver
@@ -158,7 +158,7 @@ class Passage:
             self.host.failed = True
             self._end(as_failure(error))
         elif not self.host.knows(error):
-            drop_error(error)
+            self.host.dropped(error)
 
     def _end(self, error: BaseException | None) -> None:
         self.closed = True

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from reactive_aio import Backoff, Flow, hooks
-from reactive_aio._runtime import assemble
+from reactive_aio import Backoff, Flow, hooks, schedulers
 from reactive_aio._runtime.passage import Passage
+from reactive_aio.errors import SourceConsumedError
 from reactive_aio.testing import run_virtual
 from tests.subscribers import Recorder, idle
 
@@ -19,15 +19,13 @@ from tests.subscribers import Recorder, idle
 def passages(monkeypatch: pytest.MonkeyPatch) -> list[Passage]:
     """Those that are made."""
     made: list[Passage] = []
+    make = Passage.__init__
 
-    class Noted(Passage):
-        __slots__ = ()
+    def noted(passage: Passage, *arguments: Any) -> None:
+        make(passage, *arguments)
+        made.append(passage)
 
-        def __init__(self, *arguments: Any) -> None:
-            super().__init__(*arguments)
-            made.append(self)
-
-    monkeypatch.setattr(assemble, "Passage", Noted)
+    monkeypatch.setattr(Passage, "__init__", noted)
     return made
 
 
@@ -51,6 +49,11 @@ def failing(times: int) -> Flow[int]:
     return Flow.from_async_iterable(some)
 
 
+def shifted(flow: Flow[int]) -> Flow[int]:
+    """Return a flow with stages that keep no state."""
+    return flow.map(lambda n: n - 1).filter(lambda n: n >= 0).map(lambda n: n + 1)
+
+
 ROWS: dict[str, Callable[[], Flow[int]]] = {
     "timeout, retry": lambda: Flow.from_async_iterable(numbers).timeout(5).retry(2),
     "retry, on_error_return": lambda: Flow.from_async_iterable(numbers).retry(2).on_error_return(0),
@@ -64,6 +67,10 @@ ROWS: dict[str, Callable[[], Flow[int]]] = {
     "on_error_map, on_error_resume_next": lambda: (
         failing(1).on_error_map(lambda error: LookupError(str(error))).on_error_resume_next(Flow.of(3))
     ),
+    "a window": lambda: Flow.from_async_iterable(numbers).window(2).concat_map(lambda window: window),
+    "a window with a step": lambda: Flow.from_async_iterable(numbers).window(2).concat_map(shifted),
+    "groups": lambda: Flow.from_async_iterable(numbers).group_by(str).flat_map(lambda group: group, prefetch=1),
+    "groups with a step": lambda: Flow.from_async_iterable(numbers).group_by(str).flat_map(shifted, prefetch=1),
 }
 
 
@@ -92,6 +99,44 @@ async def test_each_attempt_has_its_own_end(passages: list[Passage]) -> None:
 
     assert ["OSError", "OSError", "str", "str", "str"] == sorted(type(each).__name__ for each in log)
     assert passages
+
+
+async def test_the_failure_of_groups_that_are_being_cancelled_is_reported_once(passages: list[Passage]) -> None:
+    async def some() -> AsyncGenerator[int]:
+        for n in range(8):
+            if n % 2:
+                await asyncio.sleep(0)
+            yield n
+        raise OSError("broken")
+
+    dropped: list[BaseException] = []
+    groups = Flow.from_async_iterable(some).group_by(lambda n: n % 4, prefetch=4)
+    with hooks.using(on_error_dropped=dropped.append):
+        taken = await groups.flat_map(lambda group: group, prefetch=1).filter(lambda n: n != 3).take(7).to_list()
+
+    assert [0, 1, 2, 4, 5, 6, 7] == taken
+    assert ["broken"] == [str(error) for error in dropped]
+    assert len(passages) == 4
+
+
+@pytest.mark.parametrize("step", [shifted, lambda flow: flow])
+async def test_a_group_of_an_operator_on_another_event_loop_needs_a_boundary(
+    step: Callable[[Flow[int]], Flow[int]], passages: list[Passage]
+) -> None:
+    endless = Flow.of(1, 2, 3).concat(
+        Flow[int].never()
+    )  # else the operator has ended, and needs its event loop no more
+    groups = endless.group_by(lambda n: n % 2).publish_on(schedulers.thread("elsewhere"))
+
+    assert {1, 2, 3} == {*await groups.flat_map(step).take(3).to_list()}
+    assert not [passage for passage in passages if "group" in passage.region.source]
+
+
+async def test_a_group_that_is_read_for_the_second_time_fails_its_reader() -> None:
+    twice = Flow.of(1, 2).group_by(lambda n: 0).flat_map(lambda group: group.concat(group))
+
+    with pytest.raises(SourceConsumedError, match="serves only one reader"):
+        await twice.to_list()
 
 
 async def test_no_signal_comes_inside_a_request() -> None:

@@ -57,6 +57,7 @@ class Substream(Buffered[Any]):
     """Whether it has been subscribed to."""
     reader: BufferReader | None = field(init=False, default=None)
     """Its reader, while there is one."""
+    passes_on = True
 
     @property
     @abstractmethod
