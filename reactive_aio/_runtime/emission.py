@@ -303,7 +303,8 @@ class Emission(Turns):
             return False
         # In this order, as in `take_turn`.
         self._awake = False
-        if not self._posted and (not self._demand or fed.idle):
+        # What the stages still hold needs no input: it waits for a turn where the time is up.
+        if not self._posted and (not self._demand or (fed.idle and self.run.phase is READING)):
             return False
         self._awake = True
         return True

@@ -122,6 +122,25 @@ async def test_elements_of_a_stage_before_any_input_come_though_each_ends_a_turn
     assert [1, 2, 3] == [await asyncio.wait_for(anext(items), 20.0) for _ in range(3)]
 
 
+async def test_a_flow_ends_though_the_time_is_up_with_the_last_element_that_its_stages_hold(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 1.0
+    monkeypatch.setattr(budgets, "clock", lambda: now)
+
+    def slowly(group: list[int]) -> bool:
+        nonlocal now
+        now += 2 * budgets.TURN
+        return group != [2]
+
+    flow = and_never(1, 1, 2, 9).take_while(lambda n: n < 9).buffer_until_changed().filter(slowly)
+    items = aiter(flow)
+
+    taken = [await asyncio.wait_for(anext(items, "over"), 20.0) for _ in range(2)]
+
+    assert [[1, 1], "over"] == taken
+
+
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each look at the clock ends a turn."""
