@@ -55,7 +55,15 @@ class SparkSubscription:
     def __attrs_post_init__(self) -> None:
         self._delivery = self.source.delivery(self.inlet, self, self.source.ahead)
         source = self.source
-        self._job = Job(source.context, str(source), self._computation, self, self.inlet.post, source.properties)
+        self._job = Job(
+            source.context,
+            str(source),
+            self._computation,
+            self,
+            self.inlet.post,
+            source.properties,
+            session=source.session,
+        )
         self._before = Preparing(
             self.source.context, self._job.group, ended=lambda: self.inlet.post(self._looked, None)
         )

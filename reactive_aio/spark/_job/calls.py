@@ -15,10 +15,11 @@ from attrs import define, field, frozen
 
 from ..._core.guard import Failed, as_failure, as_of_a_generator, guarded
 from .hush import PREFIX, hush
-from .local_properties import NO_PROPERTIES, LocalProperties
+from .local_properties import NO_PROPERTIES, LocalProperties, activate
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
+    from pyspark.sql import SparkSession
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -61,11 +62,17 @@ class JobGroup:
     description: str
     properties: LocalProperties = NO_PROPERTIES
     """Of the thread that made the flow or the writer."""
+    session: SparkSession | None = None
+    """The session in which the jobs run; None for those of an RDD, and for queries, which know theirs."""
     name: str = field(factory=group_name)
 
     def enter(self) -> None:
-        """Set their local properties, and put them into a group."""
-        self.properties.enter(self.context)
+        """Set their local properties and session, and put them into a group."""
+        if self.session is None:
+            self.properties.enter(self.context)
+        else:
+            self.properties.with_settings(self.session).enter(self.context)
+            activate(self.session)
         self.context.setJobGroup(self.name, self.description)
 
     def cancel(self) -> None:

@@ -26,12 +26,13 @@ from .._task.connecting import Address, listen, unreachable
 from .._task.pickling import NotPickled
 from .calls import cancel_group, group_name
 from .computation import Computation, Gathered, Group
-from .local_properties import NO_PROPERTIES, LocalProperties
+from .local_properties import NO_PROPERTIES, LocalProperties, activate
 from .once import once_a_context
 from .told import failure_of, text_of
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
+    from pyspark.sql import SparkSession
 
 GRACE: Final = 0.05
 AGAIN: Final = 0.05
@@ -86,6 +87,8 @@ class Job:
     """Of the thread that made the flow."""
     grace: float = GRACE
     """Seconds for tasks to end by themselves before they are killed, which costs Spark its Python workers."""
+    session: SparkSession | None = None
+    """The session in which the jobs run; None for those of an RDD."""
     secret: bytes = field(init=False, factory=lambda: secrets.token_bytes(32))
     group: str = field(init=False, factory=group_name)
     """The name by which its jobs are known."""
@@ -188,6 +191,8 @@ class Job:
 
     def _prepare(self) -> Prepared:
         context = self.context
+        if self.session is not None:
+            self.properties = self.properties.with_settings(self.session)
         self._enter()
         listening, host = listen(context)
         try:
@@ -230,8 +235,10 @@ class Job:
         self.post(self._made_ready, partial(gathered, made.groups if made else None if groups else ()))
 
     def _enter(self) -> None:
-        """Set the local properties of this thread's jobs, and put them into the group, by which they can be cancelled."""
+        """Set the local properties and the session of this thread's jobs, and put them into the group, by which they can be cancelled."""
         self.properties.enter(self.context)
+        if self.session is not None:
+            activate(self.session)
         self.context.setJobGroup(self.group, f"reactive_aio: {self.name}")
 
     def _run(self, partition: int) -> None:

@@ -1,4 +1,9 @@
-"""The local properties of a thread, by which Spark places the jobs that it starts: their pool, their tags, and others."""
+"""The local properties of a thread, by which Spark places the jobs that it starts: their pool, their tags, and others.
+
+Spark runs a query in its session: that is the active one of the thread, whose settings the code of the tasks is made with, and
+they are among the local properties, where tasks look them up. Such are the policies for dates and for equal keys of a map. The
+jobs of a flow are no queries, so their threads are told of the session here.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
 
+from .once import once_a_context
+
 if TYPE_CHECKING:
     from pyspark import SparkContext
+    from pyspark.sql import SparkSession
 
 OF_ONE_QUERY: Final = ("spark.sql.execution.id", "spark.sql.execution.root.id")
 """Those that belong to a query that is being run, and not to a thread."""
@@ -34,11 +42,45 @@ class LocalProperties:
                 return cls(java)
         return cls()
 
+    def with_settings(self, session: SparkSession) -> LocalProperties:
+        """Add the settings that a session has now, as Spark does for a query."""
+        known: Any = session  # what lies in the JVM
+        jvm = _known(session.sparkContext)
+        java = jvm.properties() if self._java is None else self._java.clone()
+        java.putAll(jvm.as_java(known._jsparkSession.sessionState().conf().getAllConfs()))
+        return LocalProperties(java)
+
     def enter(self, context: SparkContext) -> None:
         """Set them on the calling thread."""
         own: Any = context
         if self._java is not None:
             own._jsc.sc().setLocalProperties(self._java.clone())
+
+
+def activate(session: SparkSession) -> None:
+    """Make a session the active one of the calling thread, which has to be one of this library."""
+    known: Any = session
+    _known(session.sparkContext).activate(known._jsparkSession)
+
+
+@frozen(eq=False)
+class Known:
+    """Classes and methods of the JVM."""
+
+    properties: Any
+    as_java: Any
+    """Makes a map of Scala's one of Java's."""
+    activate: Any
+
+
+@once_a_context
+def _known(context: SparkContext) -> Known:
+    jvm: Any = context._jvm
+    return Known(
+        jvm.java.util.Properties,
+        jvm.scala.jdk.javaapi.CollectionConverters.asJava,
+        jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession,
+    )
 
 
 NO_PROPERTIES: Final = LocalProperties()

@@ -50,7 +50,8 @@ class ClassicPulling(Pulling):
     @property
     def jobs(self) -> Jobs:
         """A group."""
-        return JobGroup(self.source.context, f"reactive_aio: {self.source}", self.source.properties)
+        source = self.source
+        return JobGroup(source.context, f"reactive_aio: {source}", source.properties, source.session)
 
     def frames(self) -> Iterator[bytes]:
         """Run a job, and read its results from the JVM. Unread results are dropped with the socket."""

@@ -36,7 +36,7 @@ def over_plan(plan: Any, session: Any, task: RegionTask) -> Any:
     """Return the JavaRDD that runs a task over each partition of a plan. This may run the stages of Spark before a shuffle."""
     context, java = session.sparkContext, session._jsparkSession
     nodes = _nodes(context)
-    nodes.activate(java)  # a node has the settings of the session that is active when it is made
+    # A node has the settings of the session that is active when it is made, which is this one on the threads of a job.
     function = _wrap_function(context, task.over_batches, SENT)
     udf = nodes.udf(task.source, function, nodes.struct, nodes.no_inputs, nodes.kind, True, nodes.number)
     node = nodes.map_in_arrow(udf, nodes.attributes, plan, False, nodes.none)
@@ -48,7 +48,6 @@ def over_plan(plan: Any, session: Any, task: RegionTask) -> Any:
 class Nodes:
     """The classes of Spark that a node is made of, and the parts that all nodes have in common."""
 
-    activate: Any
     udf: Any
     map_in_arrow: Any
     rdd: Any
@@ -68,7 +67,6 @@ def _nodes(context: SparkContext) -> Nodes:
     catalyst, execution = sql.catalyst, sql.execution
     struct = sql.types.DataType.fromJson(SENT.json())
     return Nodes(
-        sql.classic.SparkSession.setActiveSession,
         catalyst.expressions.PythonUDF,
         execution.python.MapInArrowExec,
         execution.SQLExecutionRDD,

@@ -41,6 +41,8 @@ from .over_plan import with_caches
 from .portable import check_importable, check_portable
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from .._delivery.delivery import Delivery
     from .._task.worker import PartitionTask, RegionTask
 
@@ -108,6 +110,11 @@ class FromSpark(Pushed[Any]):
     def context(self) -> SparkContext:
         """The context of the session."""
         return self.data.context if isinstance(self.data, RDD) else self.data.sparkSession.sparkContext
+
+    @property
+    def session(self) -> SparkSession | None:
+        """The session of a DataFrame."""
+        return None if isinstance(self.data, RDD) else self.data.sparkSession
 
     @property
     def elsewhere(self) -> Elsewhere:
