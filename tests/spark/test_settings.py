@@ -68,3 +68,19 @@ async def test_a_flow_has_those_of_the_time_when_it_is_subscribed_to(session: An
     session.conf.set("spark.sql.legacy.timeParserPolicy", "LEGACY")
 
     assert [("2020-01-01 00:00:00",)] == await flow.to_list()
+
+
+@pytest.mark.parametrize("rdd", [False, True])
+async def test_each_of_several_sources_has_those_of_its_own_session(session: Any, spark: Any, rdd: bool) -> None:
+    other = spark.newSession()
+    other.conf.set("spark.sql.ansi.enabled", "false")
+    other.conf.set("spark.sql.legacy.timeParserPolicy", "CORRECTED")
+    flows = [
+        Flow.from_spark(each.range(0, 1, 1, 1).selectExpr(f"cast({LEGACY} AS string) AS at"), as_=tuple)
+        for each in (session, other)
+    ]
+    first: list[Flow[Any]] = [Flow.from_spark(spark.sparkContext.parallelize(["-"], 1))] if rdd else []
+
+    head, *rest = [*first, *flows]
+
+    assert [*("-" for _ in first), ("2020-01-01 00:00:00",), (None,)] == await head.concat(*rest).to_list()

@@ -16,6 +16,8 @@ from .insight import details
 from .source import FromSpark
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from .._task.worker import PartitionTask
 
 MOST: Final = 64
@@ -51,6 +53,11 @@ class SparkUnion(FromSpark):
         """Describe in words what travels, of one flow or another."""
         return " or ".join(dict.fromkeys(self._whole(part).carried for part in self.parts))
 
+    @property
+    def session(self) -> SparkSession | None:
+        """The session of the first DataFrame, for some may be RDDs."""
+        return next((part.session for part in self.parts if part.session is not None), None)
+
     def _whole(self, part: FromSpark) -> FromSpark:
         return evolve(part, stages=(*part.stages, *self.stages))
 
@@ -84,7 +91,10 @@ def union(sources: tuple[FromSpark, ...], method: str) -> SparkUnion | None:
         (
             type(part) in (FromSpark, SparkKeyed)  # the order of parts that are shuffled makes no difference
             if method == "join"
-            else type(part) is FromSpark and part.ordered and part.prefetch == first.prefetch
+            else type(part) is FromSpark
+            and part.ordered
+            and part.prefetch == first.prefetch
+            and part.session in (None, made.session)  # another one has settings of its own
         )
         and not part.in_turn
         and part.context is first.context  # sessions of Spark Connect, which are not of these types, have none
