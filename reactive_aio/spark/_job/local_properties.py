@@ -75,7 +75,8 @@ class Known:
 
 @once_a_context
 def _known(context: SparkContext) -> Known:
-    jvm: Any = context._jvm
+    own: Any = context
+    jvm = own._jvm
     return Known(
         jvm.java.util.Properties,
         jvm.scala.jdk.javaapi.CollectionConverters.asJava,
