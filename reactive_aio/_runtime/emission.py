@@ -303,7 +303,7 @@ class Emission(Turns):
             return False
         # In this order, as in `take_turn`.
         self._awake = False
-        # What the stages still hold needs no input: it waits for a turn where the time is up.
+        # Stages that need no more input may hold elements, which wait for a turn if the time is up.
         if not self._posted and (not self._demand or (fed.idle and self.run.phase is READING)):
             return False
         self._awake = True

@@ -1,8 +1,8 @@
 """The local properties of a thread, by which Spark places the jobs that it starts: their pool, their tags, and others.
 
-Spark runs a query in its session: that is the active one of the thread, whose settings the code of the tasks is made with, and
-they are among the local properties, where tasks look them up. Such are the policies for dates and for equal keys of a map. The
-jobs of a flow are no queries, so their threads are told of the session here.
+Spark runs a query with the settings of its session, such as the policies for dates and for equal keys of a map. It makes the
+code of the tasks with the settings of the thread's active session. Tasks look up some settings among the local properties.
+Jobs of a flow are not queries. So the threads that start them get both here.
 """
 
 from __future__ import annotations
