@@ -81,8 +81,8 @@ async def test_each_of_several_sources_has_those_of_its_own_session(session: Any
     ]
     first: list[Flow[Any]] = [Flow.from_spark(spark.sparkContext.parallelize(["-"], 1))] if rdd else []
 
-    head, *rest = [*first, *flows]
+    every = first + flows
 
-    found = await head.concat(*rest).to_list()
+    found = await every[0].concat(*every[1:]).to_list()
 
     assert found[len(first) :] == [("2020-01-01 00:00:00",), (None,)]
