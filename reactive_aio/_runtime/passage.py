@@ -110,9 +110,9 @@ class Passage:
             self._upstream.request(n)
 
     def cancel(self) -> None:
-        """Signal nothing any more. The combinator is cancelled in an event, as it may be in the middle of a signal.
+        """Signal nothing any more. The combinator is cancelled behind the signal that it is in the middle of, or in an event.
 
-        The end waits for that event.
+        The end waits for the event.
         """
         if not self.closed:
             self.closed = True
@@ -120,13 +120,16 @@ class Passage:
             self.post(self._leave, self.host.lifetime.hold())
 
     def _leave(self, release: Released) -> None:
-        upstream, self._upstream = self._upstream, None
         try:
-            if upstream is not None:
-                upstream.cancel()
+            self._stop()
         finally:
             self._let_go()
             release()
+
+    def _stop(self) -> None:
+        upstream, self._upstream = self._upstream, None
+        if upstream is not None:
+            upstream.cancel()
 
     def abandon(self) -> None:
         """Count the flow as failed, for errors of its cleanup."""
@@ -143,6 +146,8 @@ class Passage:
         self.demand = subtract_demand(self.demand, len(items))
         try:
             self._receiver.on_chunk(items)
+            if self.closed:  # the receiver needs no more
+                self._stop()
         except FAILURES as error:
             self._caught(error)
 
