@@ -132,6 +132,26 @@ async def test_a_group_of_an_operator_on_another_event_loop_needs_a_boundary(
     assert not [passage for passage in passages if "group" in passage.region.source]
 
 
+@pytest.mark.parametrize(
+    "stage",
+    [lambda flow: flow.take(1), lambda flow: flow.map(lambda n: n / 0), lambda flow: flow.take_while(lambda n: n > 1)],
+    ids=["take", "a failure", "take_while"],
+)
+async def test_a_combinator_stops_behind_the_element_that_is_enough_for_the_stages_behind_it(
+    stage: Callable[[Flow[int]], Flow[float]], passages: list[Passage]
+) -> None:
+    begun: list[int] = []
+
+    def begin() -> Flow[int]:
+        begun.append(len(begun))
+        return Flow.of(1)
+
+    await stage(Flow.defer(begin).repeat(9).retry()).on_error_complete().to_list()
+
+    assert [0] == begun
+    assert passages
+
+
 async def test_a_group_that_is_read_for_the_second_time_fails_its_reader() -> None:
     twice = Flow.of(1, 2).group_by(lambda n: 0).flat_map(lambda group: group.concat(group))
 
