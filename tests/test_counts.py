@@ -301,7 +301,7 @@ def test_a_group_of_two_that_another_combinator_reads_costs_no_driver() -> None:
 
     calls(10)  # functions are generated, modules imported
 
-    assert calls(1_000) - calls(500) <= 165 * 500  # with a driver some 260
+    assert calls(1_000) - calls(500) <= 165 * 500  # with a driver some 250
 
 
 def test_an_end_of_a_window_that_is_complete_takes_no_turn_of_the_loop() -> None:
