@@ -221,7 +221,7 @@ class Source(ABC, Generic[T_co]):
     __slots__ = ()
 
     passes_on: bool = False
-    """Whether it reads one flow at a time, and emits no more than was requested. Another combinator then reads it without a region."""
+    """Whether it reads one flow at a time, or is a part of one, and emits no more than was requested. A combinator then reads it without a region."""
     kind: ClassVar[Kind]
     """The one of the three kinds. To ask an abstract class by ``isinstance`` is slow, and each subscription asks."""
     capabilities: Capabilities = LOOP

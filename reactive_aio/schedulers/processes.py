@@ -234,7 +234,8 @@ def processes(n: int, *, context: Iterable[ContextVar[Any]] = (), max_bytes: int
     be pickled.
 
     A region has at most ``max_bytes`` of elements and results outstanding, as they are sent, and always a chunk for
-    each worker. A chunk has at most 8 MiB of elements, if it has several. So large elements are requested in smaller numbers than ``prefetch``.
+    each worker. So large elements are requested in smaller numbers than ``prefetch``. A chunk of several elements has
+    at most 8 MiB of them.
 
     The processes start with the first flow, as new interpreters, and end with the last, before its terminal returns. A
     cancel ends them even while a function runs. ``async with schedulers.processes(2) as pool:`` keeps them for many
