@@ -16,6 +16,7 @@ from attrs import define, field, frozen
 from ..._core.guard import Failed, as_failure, as_of_a_generator, guarded
 from .hush import PREFIX, hush
 from .local_properties import NO_PROPERTIES, LocalProperties, activate
+from .once import scala_context
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -31,7 +32,7 @@ AGAIN: Final = 0.25
 def cancel_group(context: Any, name: str) -> None:
     """Cancel the jobs of a group, those that are still to be submitted too; without a word in the log."""
     hush(context, name)
-    context._jsc.sc().cancelJobGroupAndFutureJobs(name)
+    scala_context(context).cancelJobGroupAndFutureJobs(name)
 
 
 def is_connect(data: object) -> bool:

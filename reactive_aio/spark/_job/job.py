@@ -27,7 +27,7 @@ from .._task.pickling import NotPickled
 from .calls import cancel_group, group_name
 from .computation import Computation, Gathered, Group
 from .local_properties import NO_PROPERTIES, LocalProperties, activate
-from .once import once_a_context
+from .once import once_for_each, scala_context
 from .told import failure_of, text_of
 
 if TYPE_CHECKING:
@@ -285,18 +285,17 @@ class Known:
 
     ints: Any
     """Makes a stream of a number. An array can be made of it."""
-    scala_context: Any
     profile: Any
     """The resources of a task that asks for nothing special."""
     conf: Any
 
 
-@once_a_context
+@once_for_each
 def _known(context: SparkContext) -> Known:
     own: Any = context
-    scala_context = own._jsc.sc()
-    profile = scala_context.resourceProfileManager().defaultResourceProfile()
-    return Known(own._jvm.java.util.stream.IntStream.of, scala_context, profile, scala_context.conf())
+    java = scala_context(context)
+    profile = java.resourceProfileManager().defaultResourceProfile()
+    return Known(own._jvm.java.util.stream.IntStream.of, profile, java.conf())
 
 
 def _slots(context: Any) -> int:
@@ -305,7 +304,7 @@ def _slots(context: Any) -> int:
 
     try:
         known = _known(context)
-        slots: int = known.scala_context.maxNumConcurrentTasks(known.profile)
+        slots: int = scala_context(context).maxNumConcurrentTasks(known.profile)
         # A second attempt of a task holds another slot while it waits for the first.
         if known.conf.getBoolean("spark.speculation", False) and known.conf.contains(SPECULATES):
             slots = max(1, slots // 2)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from attrs import frozen
 
-from .once import once_a_context
+from .once import once_for_each, scala_context, settings
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -32,9 +32,8 @@ class LocalProperties:
     @classmethod
     def here(cls, context: SparkContext) -> LocalProperties:
         """Copy those of the calling thread."""
-        own: Any = context
         with suppress(Exception):  # the JVM is gone, and the first job will say so
-            java = own._jsc.sc().getLocalProperties()
+            java = scala_context(context).getLocalProperties()
             if not java.isEmpty():  # a few quick calls, where to list the names would take ten milliseconds
                 java = java.clone()
                 for name in OF_ONE_QUERY:
@@ -44,17 +43,15 @@ class LocalProperties:
 
     def with_settings(self, session: SparkSession) -> LocalProperties:
         """Add the settings that a session has now, as Spark does for a query."""
-        known: Any = session  # what lies in the JVM
         jvm = _known(session.sparkContext)
         java = jvm.properties() if self._java is None else self._java.clone()
-        java.putAll(jvm.as_java(known._jsparkSession.sessionState().conf().getAllConfs()))
+        java.putAll(jvm.as_java(settings(session).getAllConfs()))
         return LocalProperties(java)
 
     def enter(self, context: SparkContext) -> None:
         """Set them on the calling thread."""
-        own: Any = context
         if self._java is not None:
-            own._jsc.sc().setLocalProperties(self._java.clone())
+            scala_context(context).setLocalProperties(self._java.clone())
 
 
 def activate(session: SparkSession) -> None:
@@ -73,7 +70,7 @@ class Known:
     activate: Any
 
 
-@once_a_context
+@once_for_each
 def _known(context: SparkContext) -> Known:
     own: Any = context
     jvm = own._jvm

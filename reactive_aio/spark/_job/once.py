@@ -1,4 +1,4 @@
-"""Objects of the JVM that stay the same for a context, and are looked up once.
+"""Objects of the JVM that stay the same for a context or a session, and are looked up once.
 
 PySpark finds a class by a call for each part of its name. A flow of few rows would spend more on such calls than on its rows.
 """
@@ -6,22 +6,49 @@ PySpark finds a class by a call for each part of its name. A flow of few rows wo
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    Owner = TypeVar("Owner", SparkContext, SparkSession)
 
 T = TypeVar("T")
 
 
-def once_a_context(look_up: Callable[[SparkContext], T]) -> Callable[[SparkContext], T]:
-    """Make a function that looks something up return the same for a context each time. It must not keep the context."""
-    kept: WeakKeyDictionary[SparkContext, T] = WeakKeyDictionary()
+def once_for_each(look_up: Callable[[Owner], T]) -> Callable[[Owner], T]:
+    """Make a function that looks something up return the same for a context or a session each time. It must not keep its argument."""
+    kept: WeakKeyDictionary[Owner, T] = WeakKeyDictionary()
 
-    def found(context: SparkContext) -> T:
-        if (known := kept.get(context)) is None:
-            known = kept[context] = look_up(context)
+    def found(owner: Owner) -> T:
+        if (known := kept.get(owner)) is None:
+            known = kept[owner] = look_up(owner)
         return known
 
     return found
+
+
+# `Any` stands for what lies in the JVM.
+
+
+@once_for_each
+def scala_context(context: SparkContext) -> Any:
+    """Look up Spark's own context, which the one of PySpark wraps."""
+    own: Any = context
+    return own._jsc.sc()
+
+
+@once_for_each
+def settings(session: SparkSession) -> Any:
+    """Look up the settings of a session. They follow what is set later."""
+    own: Any = session
+    return own._jsparkSession.sessionState().conf()
+
+
+@once_for_each
+def caches(session: SparkSession) -> Any:
+    """Look up the frames that a session has cached."""
+    own: Any = session
+    return own._jsparkSession.sharedState().cacheManager()

@@ -13,7 +13,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from pyspark.sql.udf import _wrap_function  # pyright: ignore[reportPrivateUsage] - what `mapInArrow` wraps functions with
 from pyspark.util import PythonEvalType
 
-from .._job.once import once_a_context
+from .._job.once import caches, once_for_each, settings
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -28,20 +28,19 @@ SENT: Final = StructType([StructField("ends", LongType())])
 
 def with_caches(frame: Any) -> Any:
     """Return the frame itself, or one with a plan of its own where the session has cached something. The plan of the frame may be from before."""
-    caches = frame.sparkSession._jsparkSession.sharedState().cacheManager()
-    return frame if caches.isEmpty() else frame.select("*")
+    return frame if caches(frame.sparkSession).isEmpty() else frame.select("*")
 
 
 def over_plan(plan: Any, session: Any, task: RegionTask) -> Any:
     """Return the JavaRDD that runs a task over each partition of a plan. This may run the stages of Spark before a shuffle."""
-    context, java = session.sparkContext, session._jsparkSession
+    context = session.sparkContext
     nodes = _nodes(context)
     # A node has the settings of the session that is active when it is made, which is this one on the threads of a job.
     function = _wrap_function(context, task.over_batches, SENT)
     udf = nodes.udf(task.source, function, nodes.struct, nodes.no_inputs, nodes.kind, True, nodes.number)
     node = nodes.map_in_arrow(udf, nodes.attributes, plan, False, nodes.none)
     # So tasks get the settings, as those of Spark's own RDD of a frame do.
-    return nodes.rdd(node.execute(), java.sessionState().conf()).toJavaRDD()
+    return nodes.rdd(node.execute(), settings(session)).toJavaRDD()
 
 
 @frozen(eq=False)
@@ -60,7 +59,7 @@ class Nodes:
     kind: int
 
 
-@once_a_context
+@once_for_each
 def _nodes(context: SparkContext) -> Nodes:
     own: Any = context
     sql = own._jvm.org.apache.spark.sql

@@ -17,6 +17,7 @@ from pyspark.serializers import NoOpSerializer
 from pyspark.sql import types
 
 from .._job.computation import Computation
+from .._job.once import settings
 from .._task.outlet import LARGEST_CHUNK
 from .gathering import Parts
 from .naming import chosen
@@ -55,8 +56,7 @@ def computation(frame: Any, task: RegionTask) -> Computation | None:
     assert task.reading is not None
     if task.reading.columns is not None:
         frame = chosen(frame, task.reading.columns)
-    session = frame.sparkSession._jsparkSession
-    conf = session.sessionState().conf()
+    conf = settings(frame.sparkSession)
     if task.reading.large or not (rows := rows_of_a_batch(frame.schema, conf)):
         return None
     frame = with_caches(frame)

@@ -19,6 +19,7 @@ from ...errors import SparkJobError, UnsupportedOnSparkError
 from ...operators._fluent import check_count
 from .._job.asking import check_text, text_of_path
 from .._job.calls import is_connect
+from .._job.once import settings
 from .._job.told import told
 from ._writers import COLUMN, LOCKS, OF_A_RUN, PATIENCE, Batch, BatchWriter, Committed, check_columns, check_session
 
@@ -139,10 +140,9 @@ class Files(BatchWriter):
     def _check_kind(self) -> None:
         """Raise for a format that Spark does not know, or in which it writes no files. It does not know of others' formats."""
         context: Any = self.session.sparkContext
-        session: Any = self.session
         kinds, classes = context._jvm.org.apache.spark.sql.execution.datasources, context._jvm.java.lang.Class
         try:
-            kind = kinds.DataSource.lookupDataSource(self.format, session._jsparkSession.sessionState().conf())
+            kind = kinds.DataSource.lookupDataSource(self.format, settings(self.session))
         except Exception as error:
             raise ValueError(f"Files(format={self.format!r}): {told(error)}") from error
         loader, name = kind.getClassLoader(), kind.getName()
