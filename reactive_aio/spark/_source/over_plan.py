@@ -6,7 +6,10 @@ that takes longer than to read them. The node here is the one that Spark would p
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakSet
 
 from attrs import frozen
 from pyspark.sql.types import LongType, StructField, StructType
@@ -26,9 +29,23 @@ SENT: Final = StructType([StructField("ends", LongType())])
 """The columns of a task that sends its elements another way. It makes no rows."""
 
 
-def with_caches(frame: Any) -> Any:
-    """Return the frame itself, or one with a plan of its own where the session has cached something. The plan of the frame may be from before."""
-    return frame if caches(frame.sparkSession).isEmpty() else frame.select("*")
+_failed: Final = WeakSet[Any]()
+"""The frames that could not be read once."""
+
+
+@contextmanager
+def planned(frame: Any) -> Generator[Any]:
+    """Enter with the frame itself, or with one that Spark plans anew, to be read inside.
+
+    A frame keeps its plan. The plan may be from before the session has cached something. And it keeps the stages before a
+    shuffle, with their failure or cancellation.
+    """
+    anew = frame in _failed or not caches(frame.sparkSession).isEmpty()
+    try:
+        yield frame.select("*") if anew else frame
+    except Exception:
+        _failed.add(frame)
+        raise
 
 
 def over_plan(plan: Any, session: Any, task: RegionTask) -> Any:

@@ -37,7 +37,7 @@ from .capabilities import ORDERED, UNORDERED
 from .gathering import Rows
 from .insight import bounds, details
 from .naming import chosen, plain, told_apart
-from .over_plan import with_caches
+from .over_plan import planned
 from .portable import check_importable, check_portable
 
 if TYPE_CHECKING:
@@ -213,7 +213,8 @@ class FromSpark(Pushed[Any]):
         if quick is not None:
             return quick
         frame, task = self.readable(self.data, task)
-        return Rows(with_caches(frame)).computation(task)
+        with planned(frame) as readable:
+            return Rows(readable).computation(task)
 
     def java_rdd(self, task: PartitionTask) -> Any:
         """Return the JavaRDD whose computation is the task. This may run the stages of Spark before a shuffle."""

@@ -21,7 +21,7 @@ from .._job.once import settings
 from .._task.outlet import LARGEST_CHUNK
 from .gathering import Parts
 from .naming import chosen
-from .over_plan import with_caches
+from .over_plan import planned
 
 if TYPE_CHECKING:
     from .._task.worker import RegionTask
@@ -59,11 +59,11 @@ def computation(frame: Any, task: RegionTask) -> Computation | None:
     conf = settings(frame.sparkSession)
     if task.reading.large or not (rows := rows_of_a_batch(frame.schema, conf)):
         return None
-    frame = with_caches(frame)
     zone: str = conf.sessionLocalTimeZone()
-    parts = Unweighed(frame, conf, rows, zone)
     task = evolve(task, arrow=to_arrow_schema(frame.schema, timezone=zone))
-    return Computation(parts.read_by(task, parts.rdd.toJavaRDD()), partial(parts.gather, task))
+    with planned(frame) as readable:
+        parts = Unweighed(readable, conf, rows, zone)
+        return Computation(parts.read_by(task, parts.rdd.toJavaRDD()), partial(parts.gather, task))
 
 
 def rows_of_a_batch(schema: types.StructType, conf: Any) -> int:
