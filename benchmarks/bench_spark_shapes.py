@@ -26,6 +26,8 @@ WIDE: Final = 2_000
 WIDE_ROWS: Final = 200
 FEW: Final = 100_000
 """Rows that take a tenth of a second, so that more rounds are needed for a figure."""
+LONG: Final = 200
+"""Rounds before the JVM has compiled the code of a flow. Before, its compilers take a quarter of the CPU."""
 TIMES_FASTER: Final = {600_000: 4, 30_000: 1.5}
 """Rows, and how many times faster than with `toLocalIterator` they are to be."""
 
@@ -50,7 +52,7 @@ def _to_the_loop(size: int, times_faster: float) -> Row:
         tuple(Contestant(name, partial(timed, work, size)) for name, work in works.items()),
         (Bar(ITERATED, times_faster=times_faster, metric=CPU_OF_ALL),) if PROC.exists() else (),
         rounds=5 if size > FEW else 15,
-        warm=20,
+        warm=20 if size > FEW else LONG,
         metrics=(CPU_OF_ALL, WALL),
         limit=ITERATED,
         expect=lambda n: n * (n - 1) // 2,
