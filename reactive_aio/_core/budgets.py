@@ -103,10 +103,11 @@ class Going(Taker):
         """Nothing: the loop has no step for the task any more."""
 
 
-def resume(waiters: deque[Any], share: float, until: float) -> None:
+def resume(waiters: deque[Any], share: float, until: float, entered: Context) -> None:
     """Let the tasks that await some futures go on, one after another, until the time is up. A turn calls this, outside of all tasks.
 
     A task may work for its ``share`` of seconds. A future whose wait is over is passed over.
+    What is ``entered`` is the context of the turn. A reader that goes on behind a future without its task does so in that one.
     The step of a task is made here and now, as a callback of its own would make it. It takes half the time of one: the loop
     makes no objects for it, and does not look for what else is due.
     """
@@ -122,7 +123,10 @@ def resume(waiters: deque[Any], share: float, until: float) -> None:
         else:
             waiter.remove_done_callback(step)
             waiter.set_result(now + share)
-            context.run(step, waiter)
+            if context is entered:  # it can't be entered again
+                step(waiter)
+            else:
+                context.run(step, waiter)
         now = clock()
         if now >= until:
             return

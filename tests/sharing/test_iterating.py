@@ -8,7 +8,8 @@ import math
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextvars import Context
 from itertools import count, pairwise
 from typing import Any
 
@@ -20,7 +21,7 @@ from reactive_aio.errors import SlowSubscriberError, SourceCancelledError
 from reactive_aio.operators.sharing.delivery import AT_ONCE
 from reactive_aio.testing import run_virtual
 from tests.sharing.driven import Counted, reads
-from tests.subscribers import idle
+from tests.subscribers import Recorder, idle
 
 PREFETCHES = [None, 1, 4, 256]
 
@@ -500,7 +501,7 @@ async def test_a_future_that_no_task_awaits_alone_is_resumed_by_the_loop(monkeyp
         seen.append("awaited")
 
     def come() -> None:
-        budgets.resume(deque(waiters), 1.0, math.inf)
+        budgets.resume(deque(waiters), 1.0, math.inf, Context())
         seen.append("come")
 
     waiters = [loop.create_future() for _ in range(3)]
@@ -511,3 +512,35 @@ async def test_a_future_that_no_task_awaits_alone_is_resumed_by_the_loop(monkeyp
 
     assert ["awaited", "come", "awaited", "awaited"] == seen
     assert [1.0] * 3 == [waiter.result() for waiter in waiters]
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda flow: flow,
+        lambda flow: flow.take_until_other(Flow.never()),
+        lambda flow: Flow.empty().concat(flow.map(lambda n: n)),
+    ],
+    ids=["a region", "a combinator", "a combinator behind a stage"],
+)
+async def test_a_flow_of_a_generator_that_waits_for_what_others_share_goes_on(around: Callable[[Any], Any]) -> None:
+    # Such a flow goes on behind the future of the generator without a step of its task, in the context of the turn.
+    async def suspending() -> AsyncIterator[int]:
+        for n in range(5):
+            await asyncio.sleep(0)
+            yield n
+
+    shared = Flow.from_async_iterable(suspending).share()
+
+    async def read() -> AsyncIterator[int]:
+        async for n in shared:
+            yield n
+
+    recorder = Recorder()
+    around(Flow.from_async_iterable(read)).subscribe(recorder)
+    for _ in range(6):  # few at a time, else the task takes the step
+        recorder.request(1)
+        await idle()
+
+    assert list(range(5)) == recorder.items
+    assert "complete" == recorder.kinds[-1]

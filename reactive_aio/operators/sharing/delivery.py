@@ -56,7 +56,8 @@ class Waking(Taker):
         until, budget.until = budget.until, 0.0  # for what they begin this is no turn
         asking = self.asking = []
         try:
-            budgets.resume(waiters, budgets.TURN / max(len(waiters), budgets.SHARES), until)
+            share = budgets.TURN / max(len(waiters), budgets.SHARES)
+            budgets.resume(waiters, share, until, budget.context)
         finally:  # a task may end the event loop by a KeyboardInterrupt
             self.asking = None
             self.posted = bool(waiters)
