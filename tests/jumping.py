@@ -10,7 +10,7 @@ import random
 import time
 
 import pytest
-from attrs import define, field
+from attrs import Factory, define, field
 
 from reactive_aio._core import budgets
 
@@ -24,7 +24,7 @@ class Jumping:
 
     chance: float
     seed: int
-    _random: random.Random = field(init=False, factory=random.Random)
+    _random: random.Random = field(init=False, default=Factory(lambda self: random.Random(self.seed), takes_self=True))
     _ahead: float = field(init=False, default=0.0)
 
     def now(self) -> float:

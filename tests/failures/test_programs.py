@@ -17,12 +17,14 @@ import pytest
 from attrs import define, field, frozen
 
 from reactive_aio import Flow, ProtocolViolation
+from reactive_aio._core import budgets
 from tests.conftest import LOOPS
 from tests.failures.code import AnyFlow
 from tests.failures.ends import later, listening
 from tests.failures.kinds import shown, stands_for
 from tests.failures.programs import Expected, Program, Step, expected, functions_of, poison, program
 from tests.failures.running import Bench, Leaks, none_go_wrong, outcome_of
+from tests.jumping import Jumping
 
 PROGRAMS: Final = int(os.environ.get("PROGRAMS", "60000"))
 DAILY: Final = 3_000
@@ -396,4 +398,14 @@ def blocks() -> Iterator[Any]:
 @pytest.mark.costly
 @pytest.mark.parametrize("seeds", list(blocks()))
 def test_random_programs_do_what_plain_python_does(seeds: range) -> None:
+    none_go_wrong(ProgramCell(program(seed, list(LOOPS))) for seed in seeds)
+
+
+@pytest.mark.costly
+@pytest.mark.parametrize("chance", [0.05, 0.3, 1.0])
+def test_random_programs_do_so_whenever_the_time_is_up(chance: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budgets, "clock", Jumping(chance, 1).now)
+    # Others than above: these have been seen to do so where the time is seldom up.
+    seeds = range(PROGRAMS, PROGRAMS + DAILY // 3) if SEED is None else [int(SEED)]
+
     none_go_wrong(ProgramCell(program(seed, list(LOOPS))) for seed in seeds)

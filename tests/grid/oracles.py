@@ -127,6 +127,16 @@ class Client:
         """Nothing."""
 
 
+def iterated(flow: Flow[int]) -> Flow[int]:
+    """A flow of an async generator that reads another one."""
+
+    async def read() -> AsyncIterator[int]:
+        async for n in flow:
+            yield n
+
+    return Flow.from_async_iterable(read)
+
+
 def by_the_clock(numbers: Numbers) -> Flow[int]:
     """A flow of ticks, as many as there are numbers."""
     ticks = Flow.interval(1e-9).take(len(numbers)).on_backpressure_buffer(max(1, len(numbers)))
@@ -362,7 +372,9 @@ def several(k: int) -> list[Step]:
             lambda ns: [n + k for n in ns[-1:]],
         ),
         Step("race", lambda f: f.race(Flow.never()), lambda ns: ns),
+        Step("iterated", iterated, lambda ns: ns),
         Step(f"share({k + 1})", lambda f: f.share(lag=k + 1), lambda ns: ns),
+        Step(f"share({k + 1}) iterated", lambda f: iterated(f.share(lag=k + 1)), lambda ns: ns),
         Step(
             f"multicast({k + 1})",
             lambda f: f.multicast(lambda each: each.zip(each), lag=k + 1).map(sum),
