@@ -38,8 +38,10 @@ def to_frame(flow: FlowLike, schema: Schema, columns: Sequence[str] | None = Non
     with asking("to_frame", session):
         struct = struct_of("to_frame", schema)
         kind = schema if isinstance(schema, type) else None
-        made = Columns(struct, kind, zone_of(session_zone(session)))
-        frames = [_framed(source, made) for source in _sources(parts)]
+        zone = session_zone(session)
+        made = Columns(struct, kind, zone_of(zone))
+        # By one clock, as they are written: sources of other sessions may have other zones.
+        frames = [_framed(source.by_clock_of(zone), made) for source in _sources(parts)]
         # By place, as all have these columns: by name Spark refuses `a` beside `A`.
         return applied(reduce(lambda before, frame: before.union(frame), frames), parts.behind)
 

@@ -29,13 +29,13 @@ def framed(source: FromSpark, task: FrameTask, columns: Columns) -> Any:
 
 
 def read_in_zone(source: FromSpark) -> tuple[Any, Reading]:
-    """Choose the columns to read. Times are read by the clock of the session's zone as it is now.
+    """Choose the columns to read. Times are read by the clock of the session's zone as it is now, unless the source has another.
 
     The session may have another one when the frame is computed. The results are written in the zone of now.
     """
     assert source.reading is not None
     frame, reading = selected(source.data, source.reading)
-    return frame, evolve(reading, zone=session_zone(frame.sparkSession))
+    return frame, evolve(reading, zone=reading.zone or session_zone(frame.sparkSession))
 
 
 def session_zone(session: Any) -> str:

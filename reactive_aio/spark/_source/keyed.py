@@ -60,6 +60,10 @@ class SparkKeyed(FromSpark):
         """Return both sides with the current values of their variables."""
         return evolve(super().within(context), before=self.before.within(context))
 
+    def by_clock_of(self, zone: str) -> Self:
+        """Return the source with the times before the shuffle read by one clock. The rows of the shuffle have none."""
+        return evolve(self, before=self.before.by_clock_of(zone))
+
     def ready(self) -> FromSpark:
         """Return the source of the shuffled rows, lazily, as a part of Spark's plan."""
         from .._frame.shuffling import shuffled

@@ -184,6 +184,10 @@ class FromSpark(Pushed[Any]):
         """Return the source with the values that its variables have for a subscriber."""
         return evolve(self, values=values_in(context, self.variables))
 
+    def by_clock_of(self, zone: str) -> Self:
+        """Return the source with its times read by the clock of a zone, and not by that of its session. An RDD has its own objects."""
+        return self if self.reading is None else evolve(self, reading=evolve(self.reading, zone=zone))
+
     def ready(self) -> FromSpark:
         """Return a source whose data is what its stages are to read."""
         return self

@@ -65,6 +65,10 @@ class SparkUnion(FromSpark):
         """Return each source with the current values of its variables."""
         return evolve(self, parts=tuple(part.within(context) for part in self.parts))
 
+    def by_clock_of(self, zone: str) -> Self:
+        """Return the sources with their times read by one clock."""
+        return evolve(self, parts=tuple(part.by_clock_of(zone) for part in self.parts))
+
     @property
     def flows(self) -> tuple[FromSpark, ...]:
         """The parts, with the stages of all."""

@@ -111,3 +111,30 @@ def test_an_empty_map_of_no_type_stands_beside_times(spark: Any) -> None:
     assert [row[1:2]] == Flow.from_spark(frame, as_=tuple).map(lambda read: read[1:2]).to_frame(
         "times map<string, timestamp_ntz>"
     ).collect()
+
+
+TWO: dict[str, Callable[[Flow[Any], Flow[Any]], Flow[Any]]] = {
+    "concat": lambda some, others: some.concat(others).map(itself),
+    "by key": lambda some, others: (
+        some.concat(others).group_by_key(lambda row: row[0]).map(itself).pairs().map(lambda pair: pair[1])
+    ),
+    "join": lambda some, others: (
+        some.group_by_key(lambda row: row[0])
+        .join(others.group_by_key(lambda row: row[0]))
+        .flat_map_iterable(lambda pair: pair[1])
+    ),
+}
+
+
+@pytest.mark.usefixtures("in_berlin")
+@pytest.mark.parametrize("name", TWO)
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_frame_of_two_sessions_has_the_instants_of_both(spark: Any, name: str, turned: bool) -> None:
+    other = spark.newSession()
+    other.conf.set(ZONE, "Asia/Tokyo")
+    sessions = [other, spark] if turned else [spark, other]
+    flows = [Flow.from_spark(times(each).limit(1), as_=tuple) for each in sessions]
+
+    frame = TWO[name](*flows).to_frame("t timestamp")
+
+    assert SECONDS[:1] * 2 == [row.s for row in frame.select(functions.unix_seconds("t").alias("s")).collect()]
