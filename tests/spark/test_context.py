@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextvars import ContextVar
+from threading import Lock
 from typing import Any
 
 import pytest
@@ -46,6 +47,21 @@ async def test_flows_that_are_put_together_have_each_its_own(sc: Any) -> None:
     flows = [Flow.from_spark(data, context=[each]) for each in (work.trace, work.other)]
 
     assert [("mine", "none"), ("none", "mine too")] == await flows[0].concat(flows[1]).map(work.seen).to_list()
+
+
+@pytest.mark.parametrize("wire", ["tcp", "results"])
+async def test_a_value_that_cannot_be_pickled_is_told_by_its_variable(sc: Any, wire: str) -> None:
+    work.trace.set("mine")
+    work.other.set(Lock())  # type: ignore[arg-type]
+    flow = Flow.from_spark(sc.parallelize([1]), wire=wire, context=[work.trace, work.other]).map(work.seen)
+
+    with pytest.raises(TypeError, match="cannot pickle") as raised:
+        await flow.to_list()
+    note = "the context variable tests.schedulers.work.other has a value of type lock, which can't be pickled"
+    assert [note] == raised.value.__notes__
+    with pytest.raises(TypeError, match="cannot pickle") as raised:
+        flow.to_frame("a string, b string")
+    assert [note] == raised.value.__notes__
 
 
 def test_what_no_worker_could_find_is_refused(sc: Any, monkeypatch: pytest.MonkeyPatch) -> None:

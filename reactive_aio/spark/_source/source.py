@@ -11,6 +11,7 @@ from pyspark import RDD, SparkContext
 from pyspark.sql import Row
 from pyspark.sql.classic.dataframe import DataFrame
 
+from ..._core.guard import FAILURES
 from ..._fusion import KEYED, SORT, InTurn, Partial, Placed, Stage
 from ..._plan import Capabilities, Elsewhere, Inlet, Pushed, Source
 from ..._remote.variables import Values, Variable, values_in, variables
@@ -29,7 +30,7 @@ from .._job.computation import Computation
 from .._job.local_properties import NO_PROPERTIES, LocalProperties
 from .._task.batches import reading_of
 from .._task.packing import ToShuffle
-from .._task.pickling import dumps_for_jobs, of_user
+from .._task.pickling import dumps_for_jobs, note_values, of_user
 from .._task.rows import WIDE, Reading
 from .._task.slices import suit
 from . import unweighed
@@ -206,7 +207,11 @@ class FromSpark(Pushed[Any]):
     def _pickled(self) -> bytes:
         for stage in self.stages:
             check_portable(stage, stage)
-        return dumps_for_jobs((self.stages, self.values))
+        try:
+            return dumps_for_jobs((self.stages, self.values))
+        except FAILURES as error:
+            note_values(error, self.values)
+            raise
 
     def computation(self, task: RegionTask) -> Computation:
         """Return what the job of a subscription computes."""

@@ -11,7 +11,9 @@ from typing import Any, ParamSpec, Self, TypeVar
 from pyspark import cloudpickle as _untyped
 
 from ..._core.guard import FAILURES
+from ..._core.notes import add_note
 from ..._remote.pickling import Buffers, Pieces, aside, by_reference
+from ..._remote.variables import Values
 
 _cloudpickle: Any = _untyped
 
@@ -89,3 +91,15 @@ def dumps_for_jobs(value: object) -> bytes:
         for each in others:
             known.add(each)
     return WithBroadcasts.of(data, found) if found else data
+
+
+def note_values(error: BaseException, values: Values) -> None:
+    """Note on a failure of pickling which context variables have a value that can't be pickled."""
+    for place, value in values:
+        try:
+            dumps_for_jobs(value)
+        except FAILURES:
+            kind = type(value).__name__
+            add_note(
+                error, f"the context variable {'.'.join(place)} has a value of type {kind}, which can't be pickled"
+            )
