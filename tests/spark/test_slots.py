@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 pytest.importorskip("pyspark")
 
 from reactive_aio.spark._delivery.slots import Seat, Slots
+from reactive_aio.spark._job import job
 from reactive_aio.spark._job.job import _slots
 
 
@@ -260,7 +262,8 @@ def test_slots_are_counted_whatever_the_default_parallelism(sc: Any, monkeypatch
 
 
 @pytest.mark.spark
-def test_where_spark_begins_second_attempts_a_task_needs_two_slots(sc: Any) -> None:
+def test_where_spark_begins_second_attempts_a_task_needs_two_slots(sc: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job, "_known", inspect.unwrap(job._known))  # the settings of a context stay the same elsewhere
     conf = sc._jsc.sc().conf()
     conf.set("spark.speculation.task.duration.threshold", "10min")
     try:

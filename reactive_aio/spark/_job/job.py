@@ -287,15 +287,17 @@ class Known:
     """Makes a stream of a number. An array can be made of it."""
     profile: Any
     """The resources of a task that asks for nothing special."""
-    conf: Any
+    speculates: bool
+    """Whether Spark begins a second attempt of a job's only task."""
 
 
 @once_for_each
 def _known(context: SparkContext) -> Known:
     own: Any = context
     java = scala_context(context)
-    profile = java.resourceProfileManager().defaultResourceProfile()
-    return Known(own._jvm.java.util.stream.IntStream.of, profile, java.conf())
+    profile, conf = java.resourceProfileManager().defaultResourceProfile(), java.conf()
+    speculates = conf.getBoolean("spark.speculation", False) and conf.contains(SPECULATES)
+    return Known(own._jvm.java.util.stream.IntStream.of, profile, speculates)
 
 
 def _slots(context: Any) -> int:
@@ -305,8 +307,7 @@ def _slots(context: Any) -> int:
     try:
         known = _known(context)
         slots: int = scala_context(context).maxNumConcurrentTasks(known.profile)
-        # A second attempt of a task holds another slot while it waits for the first.
-        if known.conf.getBoolean("spark.speculation", False) and known.conf.contains(SPECULATES):
+        if known.speculates:  # a second attempt holds another slot while it waits for the first
             slots = max(1, slots // 2)
     except Py4JError:  # not of Spark's public interface, and it may change
         slots = context.defaultParallelism

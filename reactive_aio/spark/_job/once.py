@@ -6,6 +6,8 @@ PySpark finds a class by a call for each part of its name. A flow of few rows wo
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -22,9 +24,11 @@ def once_for_each(look_up: Callable[[Owner], T]) -> Callable[[Owner], T]:
     """Make a function that looks something up return the same for a context or a session each time. It must not keep its argument."""
     kept: WeakKeyDictionary[Owner, T] = WeakKeyDictionary()
 
+    @wraps(look_up)
     def found(owner: Owner) -> T:
-        if (known := kept.get(owner)) is None:
-            known = kept[owner] = look_up(owner)
+        with suppress(KeyError):
+            return kept[owner]
+        known = kept[owner] = look_up(owner)
         return known
 
     return found

@@ -33,11 +33,16 @@ def chosen(frame: Any, names: Sequence[str]) -> Any:
     return numbered.select(*(numbered[str(columns.index(name))].alias(name) for name in names))
 
 
+def same_names(declared: Sequence[DataType | None] | None) -> bool:
+    """Return whether two fields of a struct have the same name, which Arrow does not allow."""
+    return any(each is not None and _numbered(each) != each for each in declared or ())
+
+
 def told_apart(frame: Any, declared: Sequence[DataType | None] | None) -> Any:
-    """Number the fields of structs if two have the same name, which Arrow does not allow."""
-    wanted = [None if each is None else _numbered(each) for each in declared or ()]
-    if wanted == list(declared or ()):
+    """Number the fields of structs if two have the same name."""
+    if not same_names(declared):
         return frame
+    wanted = [None if each is None else _numbered(each) for each in declared or ()]
     columns = [frame[quoted(name)] for name in frame.columns]
     return frame.select(
         *(

@@ -16,7 +16,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from pyspark.sql.udf import _wrap_function  # pyright: ignore[reportPrivateUsage] - what `mapInArrow` wraps functions with
 from pyspark.util import PythonEvalType
 
-from .._job.once import caches, once_for_each, settings
+from .._job.once import caches, once_for_each
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -56,8 +56,7 @@ def over_plan(plan: Any, session: Any, task: RegionTask) -> Any:
     function = _wrap_function(context, task.over_batches, SENT)
     udf = nodes.udf(task.source, function, nodes.struct, nodes.no_inputs, nodes.kind, True, nodes.number)
     node = nodes.map_in_arrow(udf, nodes.attributes, plan, False, nodes.none)
-    # So tasks get the settings, as those of Spark's own RDD of a frame do.
-    return nodes.rdd(node.execute(), settings(session)).toJavaRDD()
+    return node.execute().toJavaRDD()
 
 
 @frozen(eq=False)
@@ -66,7 +65,6 @@ class Nodes:
 
     udf: Any
     map_in_arrow: Any
-    rdd: Any
     struct: Any
     attributes: Any
     number: Any
@@ -85,7 +83,6 @@ def _nodes(context: SparkContext) -> Nodes:
     return Nodes(
         catalyst.expressions.PythonUDF,
         execution.python.MapInArrowExec,
-        execution.SQLExecutionRDD,
         struct,
         catalyst.types.DataTypeUtils.toAttributes(struct),
         catalyst.expressions.NamedExpression.newExprId(),

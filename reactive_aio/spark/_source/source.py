@@ -33,7 +33,7 @@ from .._task.packing import ToShuffle
 from .._task.pickling import dumps_for_jobs, note_values, of_user
 from .._task.rows import WIDE, Reading
 from .._task.slices import suit
-from . import unweighed
+from . import arrow
 from .capabilities import ORDERED, UNORDERED
 from .gathering import Rows
 from .insight import bounds, details
@@ -218,7 +218,7 @@ class FromSpark(Pushed[Any]):
         rounds = any(isinstance(placed.operator, Partial) and placed.operator.rounds for placed in self.stages)
         if isinstance(self.data, RDD) or rounds or type(self) is not FromSpark:
             return Computation(self.java_rdd(task))
-        quick = unweighed.computation(self.data, evolve(task, sliced=self.makes_rows))
+        quick = arrow.computation(self.data, evolve(task, sliced=self.makes_rows))
         if quick is not None:
             return quick
         frame, task = self.readable(self.data, task)

@@ -105,8 +105,6 @@ class RegionTask(PartitionTask):
     address: Address = field(kw_only=True)
     groups: tuple[range, ...] = field(default=(), kw_only=True)
     """The partitions that each task reads, where it reads several; the first one stands for all."""
-    arrow: Any = field(default=None, kw_only=True, repr=False)
-    """The schema of batches that come as messages, for these are without one."""
 
     schema = "ends long"  # nothing, for the elements take another way
 
@@ -128,12 +126,10 @@ class RegionTask(PartitionTask):
         read_on(batches)
         return iter(())
 
-    def over_messages(self, _: int, messages: Iterable[bytes]) -> Iterator[int]:
-        """Run over a partition of a DataFrame, whose batches come as messages of Arrow."""
-        import pyarrow as pa
-
-        left = iter(messages)
-        self._run(self.rows(pa.ipc.read_record_batch(pa.py_buffer(each), self.arrow) for each in left))
+    def over_streams(self, _: int, streams: Iterable[bytes]) -> Iterator[int]:
+        """Run over a partition of a DataFrame, whose batches each come as a stream of Arrow."""
+        left = iter(streams)
+        self._run(self.rows(_batches(left)))
         read_on(left)
         return iter(())
 
@@ -149,6 +145,14 @@ class RegionTask(PartitionTask):
                 pass
         finally:
             push.close()
+
+
+def _batches(streams: Iterator[bytes]) -> Iterator[pa.RecordBatch]:
+    import pyarrow as pa
+
+    for each in streams:
+        with pa.ipc.open_stream(pa.py_buffer(each)) as stream:
+            yield from stream
 
 
 class InputLost(InputBroken):

@@ -1,8 +1,7 @@
-"""Frames that Spark does not plan anew. Where all columns are flat, it does not weigh their batches either."""
+"""Frames that Spark does not plan anew, in batches that are made as those of Spark Connect."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import attrs
@@ -20,79 +19,65 @@ functions: Any = pytest.importorskip("pyspark.sql.functions")
 from py4j.clientserver import JavaClient  # noqa: E402
 from pyspark.sql.classic.dataframe import DataFrame  # noqa: E402
 
-from reactive_aio.spark._source.unweighed import NO_BOUND, SIZES, Unweighed, rows_of_a_batch  # noqa: E402
+from reactive_aio.spark._source import arrow  # noqa: E402
 from reactive_aio.spark._task.outlet import LARGEST_CHUNK  # noqa: E402
+
+RECORDS, BYTES = "spark.sql.execution.arrow.maxRecordsPerBatch", "spark.sql.execution.arrow.maxBytesPerBatch"
+
+
+@pytest.fixture
+def session(spark: Any) -> Any:
+    """Make a session whose settings may be changed."""
+    return spark.newSession()
+
+
+def streams_of(frame: Any) -> list[bytes]:
+    """Return the batches that tasks are to read, each as a stream of Arrow."""
+    java_rdd = arrow.Batches(frame, arrow._to_batches(frame)).rdd.toJavaRDD()
+    streams = pyspark.RDD(java_rdd, frame.sparkSession.sparkContext, pyspark.serializers.NoOpSerializer())
+    found: list[bytes] = streams.map(bytes).collect()
+    return found
+
+
+def sizes_of(frame: Any) -> list[int]:
+    """Return the numbers of rows of these batches."""
+    return [pa.ipc.open_stream(each).read_all().num_rows for each in streams_of(frame)]
+
 
 # -- how many rows
 
 
-@attrs.frozen
-class Settings:
-    """Stands in for the settings of a session."""
-
-    size: int = 64 << 20
-    records: int = 10_000
-
-    def arrowMaxBytesPerBatch(self) -> int:  # noqa: N802 - of Spark
-        return self.size
-
-    def arrowMaxRecordsPerBatch(self) -> int:  # noqa: N802 - of Spark
-        return self.records
+def test_a_batch_has_no_more_rows_than_leave_a_worker_at_a_time(session: Any) -> None:
+    frame = session.range(0, 5_000, 1, 1)
+    for records in ("10000", "0", "-1"):
+        session.conf.set(RECORDS, records)
+        assert [LARGEST_CHUNK, LARGEST_CHUNK, 5_000 - 2 * LARGEST_CHUNK] == sizes_of(frame)
 
 
-def of(*kinds: Any) -> Any:
-    return types.StructType([types.StructField(f"c{at}", kind) for at, kind in enumerate(kinds)])
+def test_a_batch_has_no_more_rows_than_the_session_allows(session: Any) -> None:
+    session.conf.set(RECORDS, "5")
+
+    assert [5, 5, 2] == sizes_of(session.range(0, 12, 1, 1))
 
 
-LONG, TEXT = types.LongType(), types.StringType()
+@pytest.mark.parametrize("value", ["repeat('x', 1000)", "cast(repeat('x', 1000) AS binary)", "array_repeat(id, 125)"])
+def test_a_batch_has_no_more_bytes_than_the_session_allows_but_for_its_last_row(session: Any, value: str) -> None:
+    session.conf.set(BYTES, "4000")
+
+    assert [4, 4, 4] == sizes_of(session.range(0, 12, 1, 1).selectExpr(f"{value} AS value"))
 
 
-def test_a_batch_has_no_more_rows_than_leave_a_worker_at_a_time() -> None:
-    assert LARGEST_CHUNK == rows_of_a_batch(of(LONG), Settings())
-    assert LARGEST_CHUNK == rows_of_a_batch(of(LONG), Settings(NO_BOUND, 0))
+def test_a_row_that_is_larger_is_a_batch_by_itself(session: Any) -> None:
+    session.conf.set(BYTES, "4000")
+
+    assert [4, 1, 4] == sizes_of(session.range(0, 9, 1, 1).selectExpr("repeat('x', if(id = 4, 9000, 1000)) AS text"))
 
 
-def test_rows_of_a_fixed_size_keep_the_bound_of_bytes() -> None:
-    assert 500 == rows_of_a_batch(of(*[LONG] * 1_000), Settings(4_000_000))
+def test_where_the_session_has_no_bound_of_bytes_a_batch_has_one(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrow, "LARGEST_BATCH", 4_000)
+    session.conf.set(BYTES, str(2**31 - 1))
 
-
-def test_a_row_that_is_larger_is_a_batch_by_itself() -> None:
-    assert 1 == rows_of_a_batch(of(LONG, LONG), Settings(9))
-
-
-def test_a_batch_has_no_more_rows_than_the_session_allows() -> None:
-    assert 5 == rows_of_a_batch(of(LONG), Settings(records=5))
-
-
-@pytest.mark.parametrize(
-    "kinds",
-    [
-        (),
-        (LONG, types.BinaryType()),
-        (types.ArrayType(LONG),),
-        (of(LONG),),
-        (types.MapType(LONG, LONG),),
-        (types.VariantType(),),
-    ],
-    ids=str,
-)
-def test_what_may_be_of_any_size_is_weighed(kinds: tuple[Any, ...]) -> None:
-    assert 0 == rows_of_a_batch(of(*kinds), Settings())
-
-
-def test_texts_are_weighed_where_the_session_has_a_bound_of_bytes() -> None:
-    assert 0 == rows_of_a_batch(of(LONG, TEXT), Settings())
-    assert LARGEST_CHUNK == rows_of_a_batch(of(LONG, TEXT), Settings(NO_BOUND))
-
-
-def test_the_sizes_are_those_that_arrow_has() -> None:
-    from pyspark.sql.pandas.types import to_arrow_type
-
-    sizes = {kind: to_arrow_type(kind(), timezone="UTC") for kind in SIZES if kind is not types.NullType}
-
-    assert {kind: max(1, arrow.bit_width // 8) for kind, arrow in sizes.items()} == {
-        kind: size for kind, size in SIZES.items() if kind is not types.NullType
-    }
+    assert [4, 4, 4] == sizes_of(session.range(0, 12, 1, 1).selectExpr("repeat('x', 1000) AS text"))
 
 
 # -- on Spark
@@ -112,12 +97,14 @@ def mapped(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return frames
 
 
-@pytest.fixture
-def unbounded(spark: Any) -> Iterator[None]:
-    """Have Spark weigh no batch, of texts either."""
-    spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", str(NO_BOUND))
-    yield
-    spark.conf.unset("spark.sql.execution.arrow.maxBytesPerBatch")
+@pytest.fixture(params=["with Connect", "without Connect"])
+def with_connect(request: pytest.FixtureRequest, sc: Any, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Have a Spark that comes with Spark Connect, or one that does not."""
+    if request.param == "without Connect":
+        known = attrs.evolve(arrow._known(sc), execution=None)
+        monkeypatch.setattr(arrow, "_known", lambda _: known)
+    found: bool = request.param == "with Connect"
+    return found
 
 
 @attrs.frozen
@@ -125,7 +112,7 @@ class Named:
     name: str | None
 
 
-@pytest.mark.usefixtures("unbounded")
+@pytest.mark.usefixtures("with_connect")
 @pytest.mark.parametrize("as_", [types.Row, tuple, dict, Named])
 async def test_the_plan_of_a_frame_of_flat_columns_is_the_one_that_is_run(
     spark: Any, mapped: list[Any], as_: type[Any]
@@ -190,20 +177,6 @@ async def test_a_frame_is_read_with_the_settings_of_its_own_session(spark: Any) 
         found.append((rows[0][1].hour, batches[0].num_rows))
 
     assert [(19, 3), (9, 7)] == found
-
-
-def test_tasks_have_the_settings_of_the_session(spark: Any) -> None:
-    """Without them Spark would read rows by its defaults: here it would compress nothing."""
-    conf = spark._jsparkSession.sessionState().conf()
-    sizes: list[int] = []
-    for codec in ("none", "zstd"):
-        spark.conf.set("spark.sql.execution.arrow.compression.codec", codec)
-        parts = Unweighed(spark.range(0, 2_048, 1, 1), conf, 2_048, "UTC")
-        batches = pyspark.RDD(parts.rdd.toJavaRDD(), spark.sparkContext, pyspark.serializers.NoOpSerializer())
-        sizes += batches.map(len).collect()
-    spark.conf.unset("spark.sql.execution.arrow.compression.codec")
-
-    assert 2 * sizes[1] < sizes[0]
 
 
 @pytest.mark.parametrize("kind", ["long", "string"])
