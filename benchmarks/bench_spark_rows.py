@@ -22,8 +22,6 @@ COLUMNS: Final = ("id", "id % 97 AS kind", "id / 7 AS value", "concat('r', id % 
 PARTITIONS: Final = 2
 ITERATED: Final = "df.toLocalIterator"
 BY_HAND: Final = "mapInArrow by hand"
-UNLIMITED: Final = "reactive_aio, ordered=False, no byte limit"
-LIMIT: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
 
 
 @attrs.frozen
@@ -48,8 +46,6 @@ def rows(n: int) -> list[Row]:
     The JVM has the flags that it has on a cluster. `local_session` uses the first compiler alone, for a quick
     start. With that one the JVM takes up to twice as long for each row. Ours are made while the loop is at work, and the others
     wait for the JVM.
-    For its limit of bytes in a batch, Spark weighs a batch anew with each row that it adds. Without the limit
-    (``spark.sql.execution.arrow.maxBytesPerBatch`` at 2**31 - 1) it does not, which takes a third off what Arrow costs the JVM.
     """
     metrics = (WALL, CPU_OF_ALL) if PROC.exists() else (WALL,)
     return [
@@ -57,7 +53,7 @@ def rows(n: int) -> list[Row]:
             "five columns to the loop as tuples",
             n,
             tuple(Contestant(name, partial(timed, partial(work, n), n)) for name, work in TO_THE_LOOP.items()),
-            (Bar(ITERATED, times_faster=5), Bar(ITERATED, times_faster=5, of=UNLIMITED)),
+            (Bar(ITERATED, times_faster=5),),
             rounds=3,
             warm=5,
             metrics=(WALL, CPU_OF_ALL),
@@ -94,16 +90,6 @@ def ours(n: int, *, ordered: bool, wire: str = "tcp") -> int:
     return asyncio.run(main())
 
 
-def ours_unlimited(n: int) -> int:
-    conf = session().conf
-    before = str(conf.get(LIMIT))
-    conf.set(LIMIT, str(2**31 - 1))
-    try:
-        return ours(n, ordered=False)
-    finally:
-        conf.set(LIMIT, before)
-
-
 def total(rows: Iterable[Any]) -> int:
     """Add up the first column, of rows made tuples."""
     return sum(row[0] for row in map(_tuple, rows))
@@ -128,7 +114,6 @@ def from_arrow(n: int) -> int:
 
 TO_THE_LOOP: Final[dict[str, Callable[[int], int]]] = {
     "reactive_aio, ordered=False": partial(ours, ordered=False),
-    UNLIMITED: ours_unlimited,
     "reactive_aio, in order": partial(ours, ordered=True),
     "reactive_aio, by results": partial(ours, ordered=True, wire="results"),
     ITERATED: partial(iterated, ahead=False),

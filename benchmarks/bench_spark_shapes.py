@@ -24,10 +24,8 @@ ROWS_OF_A_PARTITION: Final = 100
 WIDE: Final = 2_000
 """Columns."""
 WIDE_ROWS: Final = 200
-FEW: Final = 100_000
-"""Rows that take a tenth of a second, so that more rounds are needed for a figure."""
-LONG: Final = 200
-"""Rounds before the JVM has compiled the code of a flow. Before, its compilers take a quarter of the CPU."""
+LONG: Final = 300_000
+"""The rows of a turn, at least. Fewer are read several times."""
 TIMES_FASTER: Final = {600_000: 4, 30_000: 1.5}
 """Rows, and how many times faster than with `toLocalIterator` they are to be."""
 
@@ -45,18 +43,27 @@ def rows(n: int) -> list[Row]:
 
 
 def _to_the_loop(size: int, times_faster: float) -> Row:
+    times = max(
+        1, LONG // size
+    )  # a flow of few rows takes too short a time, of which the JVM's compilers have a quarter for long
     works = {"reactive_aio": partial(ours, size, ordered=False), ITERATED: partial(iterated, size, ahead=False)}
     return Row(
         f"five columns to the loop as tuples, {size:,} rows",
-        size,
-        tuple(Contestant(name, partial(timed, work, size)) for name, work in works.items()),
+        times * size,
+        tuple(
+            Contestant(name, partial(timed, partial(_times, times, work), times * size)) for name, work in works.items()
+        ),
         (Bar(ITERATED, times_faster=times_faster, metric=CPU_OF_ALL),) if PROC.exists() else (),
-        rounds=5 if size > FEW else 15,
-        warm=20 if size > FEW else LONG,
+        rounds=5,
+        warm=20,
         metrics=(CPU_OF_ALL, WALL),
         limit=ITERATED,
-        expect=lambda n: n * (n - 1) // 2,
+        expect=lambda _: times * size * (size - 1) // 2,
     )
+
+
+def _times(times: int, work: Callable[[], int]) -> int:
+    return sum(work() for _ in range(times))
 
 
 def _on(work: Callable[[DataFrame], int], make: Callable[[], DataFrame]) -> int:

@@ -107,10 +107,9 @@ LIMITS: Final = """\
 - **Lines of a file, from run to run.** Runs gave 1.07 to 2.00 times the loop by hand, and the latest two 1.21 to 1.24. Chunk, text and lines are free
   before the next chunk is read. If glibc then gives the memory back, each chunk is made of new pages. With
   `MALLOC_TRIM_THRESHOLD_=131072` and the same for `MALLOC_MMAP_THRESHOLD_` a flow took twice as long, and the loop by hand 1.6 times.
-- **Few rows.** A flow costs some calls into the JVM, a job for each partition, and the plan's code. By threads of a JVM that had run each sixty times,
-  a flow of 100 rows took 0.05 s of CPU, and `toLocalIterator` 0.03. With 30,000 rows it was 0.09 and 0.12. The JVM's compilers had 0.015 of either. To weigh
-  the batches took 0.012: a flow of the same rows without the text, which is not weighed, took 0.07. With batches of 64 rows, which are small
-  without a weight, the messages cost more than that. In the benchmark, which does not run them so often before it counts, runs gave 1.0 to 1.6 times.
+- **Few rows.** A flow costs some calls into the JVM, a job for each partition, and the plan's code. By threads, a flow of 30,000 rows took 0.09 s of CPU,
+  0.035 of it in this process, and `toLocalIterator` 0.16. That was in a JVM that had run each 200 times. The first forty took 0.23 and 0.26 s, and the
+  JVM's compilers had 0.12 and 0.07 of that. So a turn of the benchmark reads such a frame ten times, and twenty turns do not count.
 - **Joins.** Q14 joins what a function keeps with a small table. If the function is to discard 99 of 100 rows, all rows go to Python, and Spark's SQL has
   the statistics of the file discard most. `mapInArrow` by hand has the same to pay. So have Spark filter, by `frame.where(...)`: that is the row
   which the bar is about. The whole query takes SQL 0.2 s of CPU or less. In a JVM that ran only these ways, sixty times each, a flow took 1.16 times as much, and
@@ -126,11 +125,10 @@ LIMITS: Final = """\
   The sums of the tasks are added up in Python, by tasks of their own, and by hand Spark does that.
 - **Batches into files.** The first runs give 1.09 to 1.18 times `mapInArrow`, because the JVM's compilers are at work. So five rounds do not count.
 - **Rows from Spark.** JVM, workers and loop are at work side by side; `toLocalIterator` has the JVM and Python take turns. So where
-  the cores have other work as well, the factor is smaller: see [Spark](concepts/spark.md). On two cores CPU time counts. Over half of what the JVM's tasks
-  do is to weigh: they took 0.30 s for 600,000 rows of five columns, and 0.10 when they read the same batches unweighed. A row has a text, so it is weighed.
-  A flow that did not weigh it took 0.77 s of CPU when warm. The loop had 0.29 of that, the workers and the JVM's tasks 0.17 each, and the JVM's compilers 0.1.
-  To make the tuples took 0.08 to 0.13 of the loop's share, and the benchmark's own code 0.04. `toLocalIterator` took 2.2 to 2.7 s, 1.5 of it in Python. By CPU
-  runs in a JVM that was not warm gave 3.4 to 4.6 times its speed.
+  the cores have other work as well, the factor is smaller: see [Spark](concepts/spark.md). On two cores CPU time counts. By threads, a flow of 600,000 rows
+  took 0.6 to 0.7 s of CPU: the loop had 0.22 to 0.25 of that, the JVM's tasks 0.17 to 0.27, the workers 0.11, and the JVM's compilers 0.05 to 0.08.
+  `toLocalIterator` took 2.5 to 3.4 s, 1.6 to 1.8 of it in Python. Four runs of six gave 4.0, 4.2, 4.7 and 5.6 times its speed. In the benchmark, which
+  reads other frames before, runs gave 3.7 and 4.1. With the batches of `mapInArrow`, which are weighed anew for each row, the JVM's tasks took 0.7 s or more.
 - **Elements of an async iterator.** A call of a Python function takes some 60 ns here, warm, so calls are what counts. `sum` over a ready generator makes
   two for an element: the generator's, and the one that looks whether it has suspended. A bare loop makes one. `async for` makes six: `__anext__`, the
   pass of the region, and four that advance the generator in the name of its owner. Where each element suspends, the bare loop makes 18, and 15 of

@@ -107,7 +107,7 @@ def resume(waiters: deque[Any], share: float, until: float, entered: Context) ->
     """Let the tasks that await some futures go on, one after another, until the time is up. A turn calls this, outside of all tasks.
 
     A task may work for its ``share`` of seconds. A future whose wait is over is passed over.
-    What is ``entered`` is the context of the turn. A reader that goes on behind a future without its task does so in that one.
+    The turn has ``entered`` its context. A reader that goes on behind a future without its task does so in that one.
     The step of a task is made here and now, as a callback of its own would make it. It takes half the time of one: the loop
     makes no objects for it, and does not look for what else is due.
     """
