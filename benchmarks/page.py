@@ -127,7 +127,7 @@ LIMITS: Final = """\
 - **Batches into files.** The first runs give 1.09 to 1.18 times `mapInArrow`, because the JVM's compilers are at work. So five rounds do not count.
 - **Rows from Spark.** JVM, workers and loop are at work side by side; `toLocalIterator` has the JVM and Python take turns. So where
   the cores have other work as well, the factor is smaller: see [Spark](concepts/spark.md). On two cores CPU time counts. By threads, a flow of 600,000 rows
-  took 0.6 to 0.7 s of CPU: the loop had 0.22 to 0.25 of that, the JVM's tasks 0.17 to 0.27, the workers 0.11, and the JVM's compilers 0.05 to 0.08.
+  took 0.6 to 0.7 s of CPU. The loop had 0.22 to 0.25 of that, and the JVM's tasks 0.17 to 0.27. The workers had 0.11, and the JVM's compilers 0.05 to 0.08.
   `toLocalIterator` took 2.5 to 3.4 s, 1.6 to 1.8 of it in Python. Four runs of six gave 4.0, 4.2, 4.7 and 5.6 times its speed. In the benchmark, which
   reads other frames before, runs gave 3.0, 3.7 and 4.1. With the batches of `mapInArrow`, which are weighed anew for each row, the JVM's tasks took 0.7 s or more.
 - **Elements of an async iterator.** A call of a Python function takes some 60 ns here, warm, so calls are what counts. `sum` over a ready generator makes
