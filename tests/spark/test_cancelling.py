@@ -24,7 +24,7 @@ from reactive_aio.spark._delivery import subscription
 from reactive_aio.spark._frame import shuffling
 from reactive_aio.spark._job import job
 from reactive_aio.spark._job.calls import cancel_group
-from reactive_aio.spark._source.gathering import Rows
+from reactive_aio.spark._source.arrow import Batches
 from reactive_aio.spark._source.source import FromSpark
 from tests.spark.jobs import active_jobs
 from tests.spark.stuck import Stuck
@@ -113,7 +113,7 @@ async def test_a_slow_shuffle_before_the_region_is_stopped_too(spark: Any, sc: A
 
 @pytest.mark.parametrize("kind", ["RDD", "DataFrame", "join"])
 @pytest.mark.parametrize(
-    ("owner", "step"), [(job, "listen"), (shuffling, "shuffled"), (FromSpark, "computation"), (Rows, "computation")]
+    ("owner", "step"), [(job, "listen"), (shuffling, "shuffled"), (FromSpark, "computation"), (Batches, "made")]
 )
 @pytest.mark.usefixtures("nothing_left")
 async def test_a_cancel_before_a_step_of_preparing_stops_the_stages_that_begin_later(
