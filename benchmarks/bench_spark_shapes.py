@@ -25,7 +25,7 @@ WIDE: Final = 2_000
 """Columns."""
 WIDE_ROWS: Final = 200
 LONG: Final = 300_000
-"""The rows of a turn, at least. Fewer are read several times."""
+"""The rows of a turn, at least. A frame of fewer rows is read several times, since one reading is too short to measure."""
 TIMES_FASTER: Final = {600_000: 4, 30_000: 1.5}
 """Rows, and how many times faster than with `toLocalIterator` they are to be."""
 
@@ -43,9 +43,7 @@ def rows(n: int) -> list[Row]:
 
 
 def _to_the_loop(size: int, times_faster: float) -> Row:
-    times = max(
-        1, LONG // size
-    )  # a flow of few rows takes too short a time, of which the JVM's compilers have a quarter for long
+    times = max(1, LONG // size)
     works = {"reactive_aio": partial(ours, size, ordered=False), ITERATED: partial(iterated, size, ahead=False)}
     return Row(
         f"five columns to the loop as tuples, {size:,} rows",

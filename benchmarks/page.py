@@ -110,7 +110,7 @@ LIMITS: Final = """\
 - **Few rows.** A flow costs some calls into the JVM, a job for each partition, and the plan's code. By threads, a flow of 30,000 rows took 0.09 s of CPU,
   0.035 of it in this process, and `toLocalIterator` 0.16. That was in a JVM that had run each 200 times. The first forty took 0.23 and 0.26 s, and the
   JVM's compilers had 0.12 and 0.07 of that. So a turn of the benchmark reads such a frame ten times, and twenty turns do not count. On
-  a machine with neighbours two runs of it gave 1.4 and 2.0 times. Four runs of the row of 2,000 columns gave 1.03, 1.17, 1.36 and 1.40 times `collect`.
+  a machine with neighbours two runs of it gave 1.4 and 2.0 times. Three runs of the row of 2,000 columns gave 1.03, 1.17 and 1.36 times `collect`.
 - **Joins.** Q14 joins what a function keeps with a small table. If the function is to discard 99 of 100 rows, all rows go to Python, and Spark's SQL has
   the statistics of the file discard most. `mapInArrow` by hand has the same to pay. So have Spark filter, by `frame.where(...)`: that is the row
   which the bar is about. The whole query takes SQL 0.2 s of CPU or less. In a JVM that ran only these ways, sixty times each, a flow took 1.16 times as much, and

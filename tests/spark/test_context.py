@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from contextvars import ContextVar
 from threading import Lock
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -52,7 +52,8 @@ async def test_flows_that_are_put_together_have_each_its_own(sc: Any) -> None:
 @pytest.mark.parametrize("wire", ["tcp", "results"])
 async def test_a_value_that_cannot_be_pickled_is_told_by_its_variable(sc: Any, wire: str) -> None:
     work.trace.set("mine")
-    work.other.set(Lock())  # type: ignore[arg-type]
+    other: ContextVar[Any] = cast("Any", work.other)
+    other.set(Lock())
     flow = Flow.from_spark(sc.parallelize([1]), wire=wire, context=[work.trace, work.other]).map(work.seen)
 
     with pytest.raises(TypeError, match="cannot pickle") as raised:
