@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from .fuse import BARE as BARE
-from .fuse import NOTHING as NOTHING
+from .writing import BARE as BARE
+from .writing import NOTHING as NOTHING
 from .fuse import Call as Call
 from .fuse import Pace as Pace
 from .origin import Origin as Origin

@@ -17,11 +17,12 @@ from attrs import define, field, frozen
 from .._core import budgets
 from .._core.containers import new_list
 from .._core.guard import FAILURES, as_of_a_generator, close_all
-from .fuse import Call, Pace, Unit, call, gathering
+from .fuse import Call, Pace, call, gathering
 from .origin import Placed
 from .passes import OVER
 from .run import RegionRun
 from .stage import Stage
+from .writing import Unit
 
 SLICE: Final = 5e-3
 """Seconds after which a run returns its results so far."""

@@ -15,12 +15,13 @@ from .._core import budgets
 from .._core.guard import close_all, raise_all
 from .._core.notes import add_note
 from ..spec import bounded
-from .fuse import NOTHING, Call, Fused, Unit, call, fuse, gathering
+from .fuse import Call, Fused, call, fuse, gathering
 from .origin import Placed
 from .parts import Placing
 from .passes import Passes
 from .shape import shape_of
 from .stage import InSteps, Stage, Transform
+from .writing import NOTHING, Unit
 
 AnyTransform = Transform[Any, Any]
 

@@ -24,6 +24,9 @@ class Template:
     does so too, but starts from zero, and what it comes to is added: small numbers cost no memory, and many passes are
     no longer.
 
+    ``at_once`` are the lines in place of the others where the stage is the first of its region, and elements come in a list.
+    ``some`` is an iterator over several of them, which the lines read to its end. They pass on no more than they read.
+
     ``plain`` says that the lines run none of the user's code, so that no element takes much longer than the one before.
     """
 
@@ -31,6 +34,7 @@ class Template:
     local: tuple[str, ...] = ()
     tally: tuple[str, ...] = ()
     plain: bool = False
+    at_once: tuple[str, ...] = field(default="", converter=_dedent)
 
     single: bool = field(init=False, eq=False, repr=False)
     """Whether it is plain that it passes on at most one element for each."""

@@ -40,7 +40,7 @@ class KeepingLast(Transform[T, T]):
     n: int
     held: deque[T] = field(init=False)
 
-    template: ClassVar[Template | None] = Template("$append(item)", plain=True)
+    template: ClassVar[Template | None] = Template("$append(item)", at_once="$extend(some)", plain=True)
 
     def __attrs_post_init__(self) -> None:
         self.held = deque(maxlen=min(self.n, MOST_AT_ONCE))
@@ -49,6 +49,11 @@ class KeepingLast(Transform[T, T]):
     def append(self) -> Callable[[T], None]:
         """The method that takes an element, looked up once for a pass."""
         return self.held.append
+
+    @property
+    def extend(self) -> Callable[[Iterable[T]], None]:
+        """The method that takes several."""
+        return self.held.extend
 
     def demand(self, n: int) -> int:
         """Ask for all there is, since the last are not known before."""

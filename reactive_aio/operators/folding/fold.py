@@ -90,13 +90,19 @@ class KeepLast(Keeping[T, T]):
 class KeepAll(KeepingSeveral[T, list[T]]):
     """Keeps all elements."""
 
-    template: ClassVar[Template | None] = Template("$append(item)", plain=True)
+    template: ClassVar[Template | None] = Template("$append(item)", at_once="$extend(some)", plain=True)
 
     @property
     def append(self) -> Callable[[T], None]:
         """The method that takes an element, looked up once for a pass."""
         append: Callable[[T], None] = self.value.append
         return append
+
+    @property
+    def extend(self) -> Callable[[Iterable[T]], None]:
+        """The method that takes several."""
+        extend: Callable[[Iterable[T]], None] = self.value.extend
+        return extend
 
 
 class Counting(Folding[Any, int]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Final, TypeVar
 
 from attrs import define, field, frozen
 
@@ -13,6 +13,15 @@ from ...hooks import discard
 from ...spec import bounded
 
 T = TypeVar("T")
+
+MANY: Final = 16
+"""The size from which on it is quicker to fill a list by a call of `extend` than one by one."""
+ONE_BY_ONE: Final = """
+    $self.held.append(item)
+    if len($self.held) == $size:
+        item, $self.held = $self.held, []
+        $rest
+    """
 
 
 @frozen
@@ -25,7 +34,7 @@ class Buffer(Stage[T, list[T]]):
 
     def transform(self) -> Transform[T, list[T]]:
         """Return an empty list."""
-        return Buffering[T](self.size)
+        return Buffering[T](self.size) if self.size < MANY else BufferingMany[T](self.size)
 
 
 @define
@@ -35,15 +44,7 @@ class Buffering(Transform[T, list[T]]):
     size: int
     held: list[T] = field(init=False, factory=new_list)
 
-    template: ClassVar[Template | None] = Template(
-        """
-        $self.held.append(item)
-        if len($self.held) == $size:
-            item, $self.held = $self.held, []
-            $rest
-        """,
-        plain=True,
-    )
+    template: ClassVar[Template | None] = Template(ONE_BY_ONE, plain=True)
 
     def demand(self, n: int) -> int:
         """Request as many elements as the requested lists need."""
@@ -63,3 +64,21 @@ class Buffering(Transform[T, list[T]]):
     def pending(self) -> bool:
         """Return whether there is a last list to come."""
         return bool(self.held)
+
+
+@define
+class BufferingMany(Buffering[T]):
+    """The same for long lists."""
+
+    template: ClassVar[Template | None] = Template(
+        ONE_BY_ONE,
+        at_once="""
+        while True:
+            $self.held.extend(islice(some, $size - len($self.held)))
+            if len($self.held) < $size:
+                break
+            item, $self.held = $self.held, []
+            $rest
+        """,
+        plain=True,
+    )
