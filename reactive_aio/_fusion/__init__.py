@@ -2,8 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from .writing import BARE as BARE
-from .writing import NOTHING as NOTHING
 from .fuse import Call as Call
 from .fuse import Pace as Pace
 from .origin import Origin as Origin
@@ -36,6 +34,8 @@ from .stage import Stage as Stage
 from .stage import Transform as Transform
 from .stage import label as label
 from .template import Template as Template
+from .writing import BARE as BARE
+from .writing import NOTHING as NOTHING
 
 if TYPE_CHECKING:
     from .applied import run_stages as run_stages

@@ -10,6 +10,7 @@ import pytest
 from reactive_aio import Flow, schedulers
 from reactive_aio._core import budgets
 from reactive_aio._fusion import fuse
+from reactive_aio._fusion.writing import Unit
 from reactive_aio._runtime import emission
 from reactive_aio._runtime.emission import MANY
 from tests.subscribers import Recorder, idle
@@ -23,7 +24,7 @@ def filled(still: list[float], monkeypatch: pytest.MonkeyPatch) -> list[int]:
     lengths: list[int] = []
     call = fuse.call
 
-    def noting(unit: fuse.Unit, transforms: Sequence[Any]) -> Any:
+    def noting(unit: Unit, transforms: Sequence[Any]) -> Any:
         function, bound = call(unit, transforms)
 
         def fill(items: Any, pace: Any, given: list[Any], most: int, *rest: Any) -> None:

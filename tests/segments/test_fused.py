@@ -12,7 +12,8 @@ from attrs import define, field, frozen
 from reactive_aio._core import budgets
 from reactive_aio._core.budgets import QUICK
 from reactive_aio._fusion import READING, STARTING, Origin, Pace, Placed, RegionRun, Stage, Transform
-from reactive_aio._fusion.fuse import DEEPEST, LONGEST_PLAIN, LONGEST_SLICE, Call, call, fuse, gathering
+from reactive_aio._fusion.fuse import DEEPEST, Call, call, fuse, gathering
+from reactive_aio._fusion.writing import LONGEST_PLAIN, LONGEST_SLICE
 from reactive_aio.operators.filtering import Filter, Take
 from reactive_aio.operators.filtering.take import Taking
 from reactive_aio.operators.folding.fold import Counting

@@ -9,7 +9,7 @@ from itertools import product
 
 import pytest
 
-from reactive_aio._fusion import Stage
+from reactive_aio._fusion import Stage, writing
 from reactive_aio._fusion import fuse as fusing
 from reactive_aio._fusion.fuse import fuse
 from reactive_aio.operators.filtering import Filter
@@ -32,7 +32,7 @@ def forgetting() -> Iterator[Callable[[], None]]:
     """Forget all generated functions that nobody holds, before and after."""
 
     def forget() -> None:
-        for kept in (fusing._generate, fusing._layout, fusing.gathering):  # pyright: ignore[reportPrivateUsage] - they are what is tested
+        for kept in (writing.generate, fusing._layout, fusing.gathering):  # pyright: ignore[reportPrivateUsage] - it is what is tested
             kept.cache_clear()
 
     forget()
