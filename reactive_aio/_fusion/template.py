@@ -7,7 +7,8 @@ import textwrap
 from attrs import field, frozen
 
 
-def _dedent(text: str) -> tuple[str, ...]:
+def lines_of(text: str) -> tuple[str, ...]:
+    """Return the lines of a text without their common indentation."""
     return tuple(textwrap.dedent(text).strip("\n").splitlines())
 
 
@@ -30,11 +31,11 @@ class Template:
     ``plain`` says that the lines run none of the user's code, so that no element takes much longer than the one before.
     """
 
-    lines: tuple[str, ...] = field(converter=_dedent)
+    lines: tuple[str, ...] = field(converter=lines_of)
     local: tuple[str, ...] = ()
     tally: tuple[str, ...] = ()
     plain: bool = False
-    at_once: tuple[str, ...] = field(default="", converter=_dedent)
+    at_once: str = ""
 
     single: bool = field(init=False, eq=False, repr=False)
     """Whether it is plain that it passes on at most one element for each."""

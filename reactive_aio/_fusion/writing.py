@@ -16,7 +16,7 @@ from attrs import frozen
 
 from .._core import budgets
 from .._core.budgets import QUICK
-from .template import Template
+from .template import Template, lines_of
 
 # As in `fuse`, the stages of a row are of all types.
 
@@ -171,7 +171,7 @@ class _Writer:
             return
         place = self.first + at
         template = self.row[at]
-        for line in template.at_once if self.at_once and at == 0 else template.lines:
+        for line in lines_of(template.at_once) if self.at_once and at == 0 else template.lines:
             text = line.lstrip()
             depth = indent + (len(line) - len(text)) // 4
             if text == "$rest":

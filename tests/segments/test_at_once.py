@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import islice, pairwise
+from math import inf
 from random import Random
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from reactive_aio import Flow
 from reactive_aio._core import budgets
 from reactive_aio._fusion import Pace
-from reactive_aio._fusion.fuse import fuse
+from reactive_aio._fusion.fuse import call, fuse, gathering
 from reactive_aio._fusion.writing import LONGEST_PLAIN, LONGEST_SLICE
 from reactive_aio.operators.filtering.take_last import TakeLast
 from reactive_aio.operators.folding.fold import ToList
@@ -128,3 +129,20 @@ def test_a_pass_ends_when_its_time_is_up_and_the_next_one_goes_on() -> None:
         passes += 1
     assert [*lists, *transform.finish()] == [[*range(1_000)], [*range(1_000, 2_000)], [*range(2_000, 2_500)]]
     assert passes > 3
+
+
+@pytest.mark.parametrize("behind", [(), (Map(len),)], ids=str)
+def test_no_more_is_made_than_there_is_room_for(behind: tuple[Any, ...]) -> None:
+    stages = (Buffer(16).transform(), *behind)
+    unit = gathering(tuple(map(type, stages)))
+    assert unit is not None
+    function, bound = call(unit, stages)
+    items, pace = iter(range(1_000)), Pace()
+    pace.deadline = inf
+    given: list[Any] = []
+    while not pace.ended:
+        made: list[Any] = []
+        function(items, pace, made, 3, *bound)
+        assert len(made) <= 3
+        given += made
+    assert len(given) == 1_000 // 16
