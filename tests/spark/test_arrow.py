@@ -132,6 +132,23 @@ async def test_the_plan_of_a_frame_of_flat_columns_is_the_one_that_is_run(
     assert [made[as_](row) for row in rows] == found
 
 
+async def test_flows_that_are_read_as_one_each_run_over_the_plan_of_their_frame(
+    spark: Any, mapped: list[Any], with_connect: bool
+) -> None:
+    first, second = (
+        spark.range(0, 3_000, 1, 3).selectExpr(*columns) for columns in (["id"], ["-id AS id", "'x' AS name"])
+    )
+    flows = [Flow.from_spark(frame, as_=tuple).map(lambda row: row[0]) for frame in (first, second)]
+    both = flows[0].concat(flows[1])
+    numbers = [*range(3_000), *(-n for n in range(3_000))]
+
+    assert numbers == await both.to_list()
+    assert [n + 1 for n in numbers] == await both.map(lambda n: n + 1).to_list()
+    assert (6_000, 0) == (await both.count(), await both.reduce(lambda a, b: a + b, combine=lambda a, b: a + b))
+    assert [*range(3_000)] * 2 == await flows[0].repeat(2).to_list()
+    assert with_connect is not bool(mapped)
+
+
 async def test_texts_of_any_size_are_weighed_over_the_plan_of_the_frame(spark: Any, mapped: list[Any]) -> None:
     texts = spark.range(0, 40, 1, 1).selectExpr("repeat(cast(id AS string), 1000) AS id")
     spark.conf.set("spark.sql.execution.arrow.maxBytesPerBatch", "4000")

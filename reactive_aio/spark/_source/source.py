@@ -33,6 +33,7 @@ from .._task.packing import ToShuffle
 from .._task.pickling import dumps_for_jobs, note_values, of_user
 from .._task.rows import WIDE, Reading
 from .._task.slices import suit
+from .._task.worker import RegionTask
 from . import arrow
 from .capabilities import ORDERED, UNORDERED
 from .gathering import Rows
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from .._delivery.delivery import Delivery
-    from .._task.worker import PartitionTask, RegionTask
+    from .._task.worker import PartitionTask
 
 Task = TypeVar("Task", bound="PartitionTask")
 
@@ -218,8 +219,7 @@ class FromSpark(Pushed[Any]):
         rounds = any(isinstance(placed.operator, Partial) and placed.operator.rounds for placed in self.stages)
         if isinstance(self.data, RDD) or rounds or type(self) is not FromSpark:
             return Computation(self.java_rdd(task))
-        quick = arrow.computation(self.data, evolve(task, sliced=self.makes_rows))
-        if quick is not None:
+        if (quick := self._quick(task)) is not None:
             return quick
         frame, task = self.readable(self.data, task)
         with planned(frame) as readable:
@@ -230,9 +230,15 @@ class FromSpark(Pushed[Any]):
         if isinstance(self.data, RDD):
             mapped: Any = self.data.mapPartitionsWithIndex(task.over_items)
             return mapped._jrdd
+        if isinstance(task, RegionTask) and (quick := self._quick(task)) is not None:
+            return quick.java_rdd
         frame, task = self.readable(self.data, task)
         work: Any = frame.mapInArrow(task.over_batches, task.schema)
         return work._jdf.javaToPython()
+
+    def _quick(self, task: RegionTask) -> Computation | None:
+        """Return the computation over batches that Spark does not weigh, if it can make such."""
+        return arrow.computation(self.data, evolve(task, sliced=self.makes_rows))
 
     def readable(self, frame: Any, task: Task) -> tuple[Any, Task]:
         """Choose the columns to read, and pass them to the task."""
