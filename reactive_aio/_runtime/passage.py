@@ -168,6 +168,19 @@ class Passage:
     def _end(self, error: BaseException | None) -> None:
         self.closed = True
         self.host.reader = self._upstream = None
+        # The receiver may be at the end of the flow, which waits for the calls behind this one.
+        release = self.host.lifetime.hold() if self.behind else None
+        try:
+            self._tell(error)
+            calls, self.behind = self.behind, ()  # they lead back to here
+            for failure in close_all(calls):
+                self.host.cleanup_failed(failure)
+        finally:
+            del error  # a traceback leads back to here
+            if release is not None:
+                release()
+
+    def _tell(self, error: BaseException | None) -> None:
         try:
             if error is None:
                 self._receiver.on_complete()
@@ -178,9 +191,6 @@ class Passage:
         finally:
             self._let_go()
             del error  # a traceback leads back to here
-        calls, self.behind = self.behind, ()  # they lead back to here
-        for failure in close_all(calls):
-            self.host.cleanup_failed(failure)
 
     def inner_cleanup_failed(self, error: BaseException) -> None:
         """Fail with what the cleanup of a flow has raised that is read here; too late, pass it on."""

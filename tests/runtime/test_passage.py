@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
@@ -242,3 +243,36 @@ async def test_a_snapshot_shows_the_source_behind_it() -> None:
         assert 1 == await anext(items)
         (region,) = items.snapshot().regions
         assert 1 <= region.delivered <= 2
+
+
+@pytest.mark.parametrize("end", ["complete", "error"])
+@pytest.mark.parametrize(
+    "outer",
+    [
+        lambda flow: flow.retry(0),
+        lambda flow: flow.concat(Flow.empty()),
+        lambda flow: flow.concat().timeout(60).retry(0),
+        lambda flow: flow,
+    ],
+    ids=["retry", "concat", "three", "none"],
+)
+async def test_the_end_of_the_flow_waits_for_what_a_flow_that_is_read_elsewhere_does_behind_its_own(
+    outer: Callable[[Flow[int]], Flow[int]], end: str
+) -> None:
+    entered, gate = threading.Event(), threading.Event()
+
+    def late() -> None:
+        entered.set()
+        assert gate.wait(60)
+
+    source = Flow.range(3) if end == "complete" else Flow.range(3).concat(Flow.error(OSError("down")))
+    with schedulers.thread("far") as far:
+        ending = asyncio.create_task(outer(source.do_finally(late)).subscribe_on(far).to_list())
+        assert await asyncio.to_thread(entered.wait, 60)
+        await idle()
+        was_over = ending.done()
+        gate.set()
+        await asyncio.wait([ending])
+
+    assert not was_over
+    assert (ending.exception() is None) == (end == "complete")
