@@ -136,7 +136,8 @@ class Observing(Fluent[T_co]):
         """Call ``fn()`` once for each subscription when this flow has completed, failed or been cancelled.
 
         It is called after the signal has been passed on: a cancel upstream, any other end downstream. By then the last
-        elements have been processed. The awaited terminal returns after it.
+        elements have been processed. The awaited terminal returns after it. Where this flow is never opened, ``fn`` is not
+        called: behind ``take(0)``, or if the cancel comes before the thread of a ``publish_on`` or ``subscribe_on`` has begun.
         Demand: passed on one for one. Nothing is buffered.
         Errors: the awaited end raises the exception of ``fn``. If the flow has failed, that exception becomes a note,
         and goes to ``hooks.on_error_dropped``. An ``async def`` is refused with TypeError when the flow is built.
