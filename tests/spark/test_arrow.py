@@ -19,8 +19,11 @@ functions: Any = pytest.importorskip("pyspark.sql.functions")
 from py4j.clientserver import JavaClient  # noqa: E402
 from pyspark.sql.classic.dataframe import DataFrame  # noqa: E402
 
+from reactive_aio._remote.frames import Frame  # noqa: E402
+from reactive_aio.spark._delivery.delivery import Delivery  # noqa: E402
 from reactive_aio.spark._source import arrow  # noqa: E402
 from reactive_aio.spark._task.outlet import LARGEST_CHUNK  # noqa: E402
+from reactive_aio.spark._task.slices import MOST_VALUES  # noqa: E402
 
 RECORDS, BYTES = "spark.sql.execution.arrow.maxRecordsPerBatch", "spark.sql.execution.arrow.maxBytesPerBatch"
 
@@ -33,7 +36,7 @@ def session(spark: Any) -> Any:
 
 def streams_of(frame: Any) -> list[bytes]:
     """Return the batches that tasks are to read, each as a stream of Arrow."""
-    java_rdd = arrow.Batches(frame, arrow._to_batches(frame)).rdd.toJavaRDD()
+    java_rdd = arrow.Batches(frame, arrow._to_batches(frame, LARGEST_CHUNK)).rdd.toJavaRDD()
     streams = pyspark.RDD(java_rdd, frame.sparkSession.sparkContext, pyspark.serializers.NoOpSerializer())
     found: list[bytes] = streams.map(bytes).collect()
     return found
@@ -147,6 +150,25 @@ async def test_flows_that_are_read_as_one_each_run_over_the_plan_of_their_frame(
     assert (6_000, 0) == (await both.count(), await both.reduce(lambda a, b: a + b, combine=lambda a, b: a + b))
     assert [*range(3_000)] * 2 == await flows[0].repeat(2).to_list()
     assert with_connect is not bool(mapped)
+
+
+async def test_rows_that_are_made_on_the_loop_come_in_the_streams_of_the_jvm(
+    spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = spark.range(0, 5_000, 1, 1).selectExpr(*(f"id + {n} AS c{n}" for n in range(10)))
+    rows = [tuple(row) for row in frame.collect()]
+    counts: list[int] = []
+    take = Delivery.chunk
+
+    def noting(self: Any, link: Any, frame: Frame) -> None:
+        counts.append(frame.count)
+        take(self, link, frame)
+
+    monkeypatch.setattr(Delivery, "chunk", noting)
+    assert rows == await Flow.from_spark(frame, as_=tuple).to_list()
+
+    most = MOST_VALUES // 10
+    assert [most, most, most, 5_000 - 3 * most] == counts
 
 
 async def test_texts_of_any_size_are_weighed_over_the_plan_of_the_frame(spark: Any, mapped: list[Any]) -> None:

@@ -12,6 +12,7 @@ import attrs
 import pytest
 
 from reactive_aio import Flow
+from reactive_aio._remote.columns import restored, stream_of
 from reactive_aio._remote.frames import Decoder
 from reactive_aio.spark._results.task import Kept
 from reactive_aio.spark._task import slices
@@ -32,7 +33,7 @@ def batch(rows: int, columns: int = 1) -> Any:
 
 
 def taken(batch: Any, wanted: int = 10**6) -> list[int]:
-    cut = Slices(Reading(tuple), iter([batch]))
+    cut = Slices(iter([RowSlice(Reading(tuple), batch)]))
     return [len(chunk) for chunk in iter(lambda: cut.take(wanted), [])]
 
 
@@ -55,7 +56,7 @@ def test_a_slice_has_no_more_rows_than_are_wanted() -> None:
 
 
 def test_a_few_rows_at_a_time_are_made_where_they_are() -> None:
-    cut = Slices(Reading(tuple), iter([batch(FEW + 9)]))
+    cut = Slices(iter([RowSlice(Reading(tuple), batch(FEW + 9))]))
 
     assert [(0,), (1,)] == cut.take(2)
     assert [(n,) for n in range(2, FEW)] == cut.take(10**6)
@@ -65,15 +66,51 @@ def test_a_few_rows_at_a_time_are_made_where_they_are() -> None:
     assert [] == cut.take(10**6)
 
 
-def test_a_slice_is_a_list_on_the_other_side() -> None:
+def sent(slice_: RowSlice) -> Any:
+    """Return the frame with a slice, as it arrives."""
     outlet = Kept(0)
     outlet.hear()
-    assert outlet.send(RowSlice(Reading(tuple), batch(10_000).slice(7, 3))) is None
+    assert outlet.send(slice_) is None
     (data,) = outlet.taken()
     (frame,) = Decoder().feed(data)
+    return frame
+
+
+def test_a_slice_is_a_list_on_the_other_side() -> None:
+    frame = sent(RowSlice(Reading(tuple), batch(10_000).slice(7, 3)))
 
     assert (3, [(7,), (8,), (9,)]) == (frame.count, frame.loads())
-    assert len(data) < 1_000  # of the batch it has the slice alone
+    assert frame.size < 1_000  # of the batch it has the slice alone
+
+
+def test_a_whole_batch_travels_as_the_stream_that_it_came_as() -> None:
+    stream = bytes(stream_of(batch(700)))
+    came = RowSlice(Reading(tuple), restored(False, stream), stream)
+    whole = Slices(iter([came])).take(700)
+    assert isinstance(whole, RowSlice)
+    frame = sent(whole)
+
+    assert [stream] == list(map(bytes, frame.buffers))
+    assert (700, [(n,) for n in range(700)]) == (frame.count, frame.loads())
+
+
+def test_a_part_of_a_batch_does_not_take_along_the_stream_of_the_whole() -> None:
+    stream = bytes(stream_of(batch(700)))
+    cut = Slices(iter([RowSlice(Reading(tuple), restored(False, stream), stream)]))
+    first, second = cut.take(400), cut.take(400)
+    assert isinstance(first, RowSlice)
+    assert isinstance(second, RowSlice)
+
+    assert [(n,) for n in range(400)] == sent(first).loads()
+    assert [(n,) for n in range(400, 700)] == sent(second).loads()
+    assert all(len(bytes(sent(each).buffers[0])) < len(stream) for each in (first, second))
+
+
+@pytest.mark.parametrize("kind", [tuple, dict, Row])
+def test_slices_of_each_kind_of_row_have_a_pickle_of_their_own(kind: type[Any]) -> None:
+    rows = {tuple: (1,), dict: {"0": 1}, Row: Row(**{"0": 1})}
+
+    assert [rows[kind]] == sent(RowSlice(Reading(kind), batch(9).slice(1, 1))).loads()
 
 
 # -- who makes the rows

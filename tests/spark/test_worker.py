@@ -22,7 +22,7 @@ from reactive_aio.operators.transforming.map import Map
 from reactive_aio.operators.transforming.map_batches import MapBatches
 from reactive_aio.spark._task.outlet import LARGEST_CHUNK
 from reactive_aio.spark._task.rows import Reading
-from reactive_aio.spark._task.slices import Chunk, Slices
+from reactive_aio.spark._task.slices import Chunk, RowSlice, Slices
 from reactive_aio.spark._task.worker import InputLost, PartitionRun, Push, SlicedRun, watched
 from tests.spark.kinds import OwnError, itself, lingering, raised_at_3
 
@@ -164,7 +164,7 @@ def test_no_stage_takes_a_broken_input_for_its_own(stage: Stage[Any, Any]) -> No
 
 def cut(loop: Loop, batches: Iterator[Any]) -> None:
     region = RegionRun((), "data", counted=False)
-    SlicedRun(region, Slices(Reading(tuple), batches), loop, "here").to_end()
+    SlicedRun(region, Slices(RowSlice(Reading(tuple), each) for each in batches), loop, "here").to_end()
 
 
 def batch(*values: Any) -> Any:

@@ -417,7 +417,7 @@ class Sourcing(Computed[T_co]):
         *,
         as_: type[Any] | None = None,
         ordered: bool = True,
-        prefetch: int = 8192,
+        prefetch: int = 32_768,
         wire: str | None = None,
         context: Iterable[ContextVar[Any]] = (),
         checkpoint: str | PathLike[str] | None = None,
@@ -449,8 +449,8 @@ class Sourcing(Computed[T_co]):
 
         Demand: at most ``prefetch`` elements are under way, however large a partition is. More are requested when three
         quarters have been used, so a slow subscriber slows the cluster. With ``ordered=True`` up to three partitions
-        run ahead of the current one, each for an eighth of the prefetch. Else one fewer runs than the cluster has
-        slots, each for at most a quarter of it, so that none waits for a slow one.
+        run ahead of the current one, together for an eighth of the prefetch. Else one fewer runs than the cluster has
+        slots, all but one together for a quarter of it, so that none waits for a slow one.
         Errors: an exception of a function in a worker arrives after the elements before it. It has its own type,
         arguments and notes. Notes name the operator and the element, and show the remote traceback. An exception that
         can't be pickled arrives as RemoteError. SparkJobError when the job itself fails. DriverUnreachableError, a

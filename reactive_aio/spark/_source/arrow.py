@@ -18,6 +18,7 @@ from pyspark.serializers import NoOpSerializer
 from .._job.computation import Computation
 from .._job.once import once_for_each, settings
 from .._task.outlet import LARGEST_CHUNK
+from .._task.slices import most_rows
 from .gathering import Parts
 from .naming import chosen, same_names
 from .over_plan import planned
@@ -43,25 +44,27 @@ def computation(frame: Any, task: RegionTask) -> Computation | None:
     # Batches as elements are as large as the session says, to the byte. A batch without columns would have no rows.
     if reading.large or not frame.columns or same_names(reading.declared):
         return None
-    if (to_batches := _to_batches(frame)) is None:
+    # A batch that is no larger than a slice is a slice as it is.
+    most = min(LARGEST_CHUNK, most_rows(len(frame.columns))) if task.sliced else LARGEST_CHUNK
+    if (to_batches := _to_batches(frame, most)) is None:
         return None
     with planned(frame) as readable:
         parts = Batches(readable, to_batches)
         return Computation(parts.read_by(task, parts.rdd.toJavaRDD()), partial(parts.gather, task))
 
 
-def _to_batches(frame: Any) -> Any:
+def _to_batches(frame: Any, most_rows: int) -> Any:
     """Return the function of the JVM that turns rows into batches; None if this Spark comes without Connect, or has another function."""
     session = frame.sparkSession
     if (execution := _known(session.sparkContext).execution) is None:
         return None
     conf = settings(session)
-    rows, most = conf.arrowMaxRecordsPerBatch(), conf.arrowMaxBytesPerBatch()
+    rows = conf.arrowMaxRecordsPerBatch()
     try:
         return execution.rowToArrowConverter(
             frame._jdf.schema(),
-            min(rows, LARGEST_CHUNK) if rows > 0 else LARGEST_CHUNK,
-            min(most, LARGEST_BATCH),
+            min(rows, most_rows) if rows > 0 else most_rows,
+            min(conf.arrowMaxBytesPerBatch(), LARGEST_BATCH),
             conf.sessionLocalTimeZone(),
             False,  # two fields of one name have been seen to already
             False,  # a batch is too small for large offsets

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Final
+from typing import Final
 
 from attrs import define, field
 
@@ -47,8 +47,7 @@ class Outlet(ABC):
 
     def send(self, items: Chunk) -> BaseException | None:
         """Send elements, no more than were granted; where one can't be pickled, those before it and the failure."""
-        whole: Any = items  # a slice of a batch is pickled as a list would be
-        parcel = Parcel.of(whole, dumps)
+        parcel = Parcel.of(items, dumps) if isinstance(items, list) else items.parcel()
         if parcel.failure is not None:
             add_note(parcel.failure, "an element that leaves the workers has to be picklable")
         if parcel.count:

@@ -8,10 +8,13 @@ classes, and some of these run code of the user's.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sized
+import pickle
+from collections.abc import Iterator
+from functools import lru_cache
 from importlib import import_module
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from pickle import PickleBuffer
+from typing import TYPE_CHECKING, Any, Final
 
 from attrs import define, field, frozen
 
@@ -19,6 +22,7 @@ from ..._core.guard import FAILURES
 from ..._core.notes import add_note
 from ..._remote.columns import restored, stream_of
 from ..._remote.partial import MadeInPart
+from ..._remote.pickling import Parcel
 from .fitting import ARRIVES_AS
 from .rows import WIDE, Reading
 
@@ -34,16 +38,26 @@ MOST_VALUES: Final = 16_384
 MOST_BYTES: Final = 1_048_576
 
 
-class Chunk(Sized, Iterable[Any], Protocol):
-    """Elements that leave a worker: a list, or a slice of a batch that the other side makes into one."""
-
-
 @frozen
 class RowSlice:
     """Some rows of a batch; pickled it is the call that makes them."""
 
     reading: Reading
     batch: Any
+    stream: bytes | None = None
+    """The stream that the batch came as, where these are all of its rows. It travels as it is."""
+
+    @property
+    def size(self) -> int:
+        """Count the bytes of the rows, which takes Arrow longer than it takes to cut a batch."""
+        count: int = self.batch.nbytes if self.stream is None else len(self.stream)
+        return count
+
+    def cut(self, count: int) -> tuple[RowSlice, RowSlice | None]:
+        """Return the first rows, and the others if there are any."""
+        if count >= len(self):
+            return self, None
+        return RowSlice(self.reading, self.batch.slice(0, count)), RowSlice(self.reading, self.batch.slice(count))
 
     def __len__(self) -> int:
         count: int = self.batch.num_rows
@@ -53,7 +67,25 @@ class RowSlice:
         return self.reading.elements(self.batch)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return made, (self.reading, stream_of(self.batch))
+        return made, (self.reading, self._sent())
+
+    def _sent(self) -> PickleBuffer:
+        return stream_of(self.batch) if self.stream is None else PickleBuffer(self.stream)
+
+    def parcel(self) -> Parcel:
+        """Return the slice as it is sent: the pickle of a call, which all slices of a reading have in common, and its stream."""
+        return Parcel(len(self), _call(self.reading), [], [self._sent()], None)
+
+
+Chunk = list[Any] | RowSlice
+"""Elements that leave a worker: a list, or a slice of a batch that the other side makes into one."""
+
+
+@lru_cache(maxsize=16)
+def _call(reading: Reading) -> bytes:
+    """Pickle the call that makes rows of a stream, without the stream."""
+    streams: list[PickleBuffer] = []
+    return pickle.dumps(RowSlice(reading, None, b""), 5, buffer_callback=streams.append)
 
 
 def made(reading: Reading, stream: Any) -> list[Any]:
@@ -75,13 +107,17 @@ def suit(reading: Reading, schema: StructType) -> bool:
     return all(ARRIVES_AS.get(type(each.dataType)) not in (None, list, dict) for each in schema.fields)
 
 
+def most_rows(columns: int) -> int:
+    """Return how many rows a slice may have, if they are small."""
+    return max(1, MOST_VALUES // max(1, columns))
+
+
 @define(eq=False)
 class Slices:
     """The rows of a partition, to slice on demand."""
 
-    reading: Reading
-    _batches: Iterator[Any]
-    _rest: Any = field(init=False, default=None)
+    _batches: Iterator[RowSlice]
+    _rest: RowSlice | None = field(init=False, default=None)
     """The rest of a batch that is cut."""
     _most: int = field(init=False, default=0)
     """The rows that a slice of it may have."""
@@ -96,12 +132,13 @@ class Slices:
             raise self._failure
         if rows := self._made(wanted):
             return rows
-        if not self._rest and not self._next():
+        if (rest := self._rest or self._next()) is None:
             return []
-        if wanted < FEW:
-            self._rows = self.reading.elements(self._cut(FEW))
-            return self._made(wanted)
-        return RowSlice(self.reading, self._cut(min(wanted, self._most)))
+        cut, self._rest = rest.cut(FEW if wanted < FEW else min(wanted, self._most))
+        if wanted >= FEW:
+            return cut
+        self._rows = iter(cut)
+        return self._made(wanted)
 
     def _made(self, wanted: int) -> list[Any]:
         """Make a few rows. An exception of one comes after the rows before it."""
@@ -114,14 +151,10 @@ class Slices:
             self._failure = error
         return rows
 
-    def _cut(self, count: int) -> Any:
-        taken, self._rest = self._rest.slice(0, count), self._rest.slice(count)
-        return taken
-
-    def _next(self) -> bool:
+    def _next(self) -> RowSlice | None:
         for batch in self._batches:
-            if rows := batch.num_rows:
-                by_values = MOST_VALUES // max(1, batch.num_columns)
-                self._rest, self._most = batch, max(1, min(by_values, MOST_BYTES * rows // max(1, batch.nbytes)))
-                return True
-        return False
+            if rows := len(batch):
+                by_size = MOST_BYTES * rows // max(1, batch.size)
+                self._most = max(1, min(most_rows(batch.batch.num_columns), by_size))
+                return batch
+        return None

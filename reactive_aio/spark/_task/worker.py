@@ -7,6 +7,7 @@ import select
 import socket
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable, Iterator
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
@@ -15,13 +16,14 @@ from attrs import define, field, frozen
 from ..._core import budgets
 from ..._core.guard import FAILURES, close_all
 from ..._fusion import OVER, InputBroken, Placed, RegionRun, Stage
+from ..._remote.columns import restored
 from ..._remote.frames import CHUNK, CLEANUP, CREDIT, STOP, Decoder, Frame
 from ..._remote.variables import Values, reset, set_values
 from ...hooks import also_failed, drop_error
 from .connecting import Address, connect
 from .failures import not_unpickled, pack
 from .outlet import LARGEST_CHUNK, Outlet
-from .slices import Chunk, Slices
+from .slices import Chunk, RowSlice, Slices
 from .sparing import rare_collections, read_on
 from .watch import Watch
 
@@ -65,7 +67,7 @@ class PartitionTask(ABC):
         assert self.reading is not None
         read = map(self.reading.unpacked, watched(batches))
         if self.sliced:
-            return Slices(self.reading, read)
+            return Slices(map(partial(RowSlice, self.reading), read))
         return chain.from_iterable(map(self.reading.elements, read))
 
     def part(self, partition: int) -> str:
@@ -129,9 +131,17 @@ class RegionTask(PartitionTask):
     def over_streams(self, _: int, streams: Iterable[bytes]) -> Iterator[int]:
         """Run over a partition of a DataFrame, whose batches each come as a stream of Arrow."""
         left = iter(streams)
-        self._run(self.rows(_batches(left)))
+        self._run(self._rows_of(left))
         read_on(left)
         return iter(())
+
+    def _rows_of(self, streams: Iterator[bytes]) -> Iterator[Any] | Slices:
+        """Turn streams, each of a batch, into elements or slices. A slice that is a whole batch travels as the stream that is there."""
+        reading = self.reading
+        assert reading is not None
+        if not self.sliced or reading.zone is not None:
+            return self.rows(map(_batch, streams))
+        return Slices(watched(RowSlice(reading, _batch(stream), stream) for stream in streams))
 
     def _run(self, items: Iterator[Any] | Slices) -> None:
         from pyspark import TaskContext
@@ -147,12 +157,9 @@ class RegionTask(PartitionTask):
             push.close()
 
 
-def _batches(streams: Iterator[bytes]) -> Iterator[pa.RecordBatch]:
-    import pyarrow as pa
-
-    for each in streams:
-        with pa.ipc.open_stream(pa.py_buffer(each)) as stream:
-            yield from stream
+def _batch(stream: bytes) -> pa.RecordBatch:
+    batch: pa.RecordBatch = restored(False, stream)
+    return batch
 
 
 class InputLost(InputBroken):
