@@ -8,9 +8,11 @@ import pytest
 
 pytest.importorskip("pyspark")
 
+from py4j.protocol import Py4JNetworkError
+
 from reactive_aio import DriverUnreachableError, Flow, SparkJobError, schedulers
 from reactive_aio.spark._job.calls import JobGroup
-from reactive_aio.spark._job.told import failure_of, told
+from reactive_aio.spark._job.told import ENDED, TOO_SMALL, failure_of, told
 from reactive_aio.spark._task.failures import ADVICE
 
 pytestmark = pytest.mark.spark
@@ -160,3 +162,24 @@ def test_a_module_that_workers_do_not_have_is_laid_to_their_python(raised: str, 
 
     assert raised in str(failure)
     assert notes == getattr(failure, "__notes__", [])
+
+
+# -- what to do about it
+
+
+@pytest.mark.parametrize(
+    ("error", "advice"),
+    [
+        (ConnectionRefusedError(111, "Connection refused"), [ENDED]),
+        (Py4JNetworkError("Answer from Java side is empty"), [ENDED]),
+        (Exception("Job 3 cancelled because SparkContext was shut down"), [ENDED]),
+        (
+            Exception("An error occurred while calling o65.toRdd.\n: java.lang.OutOfMemoryError: Java heap space"),
+            [TOO_SMALL],
+        ),
+        (Exception("in a worker: ConnectionRefusedError: [Errno 111] Connection refused"), []),
+    ],
+)
+def test_a_jvm_that_has_ended_is_named_and_one_without_memory(error: Exception, advice: list[str]) -> None:
+    """A function of the user's may be refused a connection as well, by another server."""
+    assert advice == getattr(failure_of("it failed", error), "__notes__", [])

@@ -6,6 +6,8 @@ import re
 from itertools import dropwhile, islice, takewhile
 from typing import Any, Final
 
+from py4j.protocol import Py4JNetworkError
+
 from ..._core.guard import FAILURES, brief
 from ..._core.notes import notes_of, root_of, set_cause
 from ..._remote.failures import unpack
@@ -18,7 +20,20 @@ BEGINS: Final = re.compile(r"(\s*\+ Exception Group )?" + re.escape(TRACEBACK) +
 OF_A_GROUP: Final = re.compile(r"^  [|+] ", re.MULTILINE)
 """The beginning of the lines of an exception group. Those of its members have more in front."""
 CAUSED: Final = "Caused by: "
-MISSING: Final = "ModuleNotFoundError: No module named"
+ENDED: Final = (
+    "Spark's JVM can't be reached: it has ended, or its SparkContext was stopped. Its log says why. A common cause is a heap that is too small. "
+    "Rows of Arrow need several times their size there: set spark.driver.memory, and on a cluster spark.executor.memory"
+)
+TOO_SMALL: Final = (
+    "The heap of Spark's JVM is too small. Rows of Arrow need several times their size there: set spark.driver.memory, and on a cluster "
+    "spark.executor.memory"
+)
+ADVISED: Final = {
+    "ModuleNotFoundError: No module named": ADVICE,
+    "SparkContext was shut down": ENDED,
+    "java.lang.OutOfMemoryError": TOO_SMALL,
+}
+"""What to do about a failure, by what Spark says of it."""
 IN_A_WORKER: Final = "An exception was thrown from the Python worker:"
 JAVA_TYPE: Final = re.compile(r"^(\w+\.)+[\w$]+: ")
 
@@ -60,8 +75,11 @@ def failure_of(what: str, error: Exception, context: Any = None) -> BaseExceptio
     failure.__cause__ = error
     for note in notes_in(error):
         failure.add_note(note)
-    if MISSING in str(failure):
-        failure.add_note(ADVICE)
+    if isinstance(error, (OSError, Py4JNetworkError)):
+        failure.add_note(ENDED)
+    for text, advice in ADVISED.items():
+        if text in str(failure):
+            failure.add_note(advice)
     return failure
 
 
