@@ -33,7 +33,7 @@ ADVISED: Final = {
     "SparkContext was shut down": ENDED,
     "java.lang.OutOfMemoryError": TOO_SMALL,
 }
-"""What to do about a failure, by what Spark says of it."""
+"""Advice about a failure, by the text that Spark has for it."""
 IN_A_WORKER: Final = "An exception was thrown from the Python worker:"
 JAVA_TYPE: Final = re.compile(r"^(\w+\.)+[\w$]+: ")
 

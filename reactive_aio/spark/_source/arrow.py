@@ -44,7 +44,7 @@ def computation(frame: Any, task: RegionTask) -> Computation | None:
     # Batches as elements are as large as the session says, to the byte. A batch without columns would have no rows.
     if reading.large or not frame.columns or same_names(reading.declared):
         return None
-    # A batch that is no larger than a slice is a slice as it is.
+    # Batches as large as a slice need not be cut.
     most = min(LARGEST_CHUNK, most_rows(len(frame.columns))) if task.sliced else LARGEST_CHUNK
     if (to_batches := _to_batches(frame, most)) is None:
         return None
