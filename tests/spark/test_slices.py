@@ -12,7 +12,7 @@ import attrs
 import pytest
 
 from reactive_aio import Flow
-from reactive_aio._remote.columns import restored, stream_of
+from reactive_aio._remote.columns import stream_of
 from reactive_aio._remote.frames import Decoder
 from reactive_aio.spark._results.task import Kept
 from reactive_aio.spark._task import slices
@@ -84,26 +84,41 @@ def test_a_slice_is_a_list_on_the_other_side() -> None:
 
 
 def test_a_whole_batch_travels_as_the_stream_that_it_came_as() -> None:
-    stream = bytes(stream_of(batch(700)))
-    came = RowSlice(Reading(tuple), restored(False, stream), stream)
-    whole = Slices(iter([came])).take(700)
+    stream = bytes(stream_of(batch(4_000)))
+    whole = Slices(iter([RowSlice.whole(Reading(tuple), stream)])).take(4_000)
     assert isinstance(whole, RowSlice)
     frame = sent(whole)
 
     assert [stream] == list(map(bytes, frame.buffers))
-    assert (700, [(n,) for n in range(700)]) == (frame.count, frame.loads())
+    assert (4_000, [(n,) for n in range(4_000)]) == (frame.count, frame.loads())
 
 
 def test_a_part_of_a_batch_does_not_take_along_the_stream_of_the_whole() -> None:
-    stream = bytes(stream_of(batch(700)))
-    cut = Slices(iter([RowSlice(Reading(tuple), restored(False, stream), stream)]))
-    first, second = cut.take(400), cut.take(400)
+    stream = bytes(stream_of(batch(7_000)))
+    cut = Slices(iter([RowSlice.whole(Reading(tuple), stream)]))
+    first, second = cut.take(4_000), cut.take(4_000)
     assert isinstance(first, RowSlice)
     assert isinstance(second, RowSlice)
 
-    assert [(n,) for n in range(400)] == sent(first).loads()
-    assert [(n,) for n in range(400, 700)] == sent(second).loads()
-    assert all(len(bytes(sent(each).buffers[0])) < len(stream) for each in (first, second))
+    assert [(n,) for n in range(4_000)] == sent(first).loads()
+    assert [(n,) for n in range(4_000, 7_000)] == sent(second).loads()
+    assert all(sent(each).size < len(stream) for each in (first, second))
+
+
+@pytest.mark.parametrize("codec", ["zstd", "lz4"])
+def test_rows_that_spark_has_compressed_travel_as_large_as_they_are(codec: str) -> None:
+    """The loop bounds the bytes that arrive. A session may set `spark.sql.execution.arrow.compression.codec`."""
+    texts = pa.record_batch({"text": ["x" * 1_000] * 300})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, texts.schema, options=pa.ipc.IpcWriteOptions(compression=codec)) as stream:
+        stream.write(texts)
+    compressed = sink.getvalue().to_pybytes()
+    whole = Slices(iter([RowSlice.whole(Reading(tuple), compressed)])).take(300)
+    assert isinstance(whole, RowSlice)
+    frame = sent(whole)
+
+    assert len(compressed) < 10_000 < texts.nbytes <= frame.size
+    assert [("x" * 1_000,)] * 300 == frame.loads()
 
 
 @pytest.mark.parametrize("kind", [tuple, dict, Row])

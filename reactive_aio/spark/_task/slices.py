@@ -22,7 +22,7 @@ from ..._core.guard import FAILURES
 from ..._core.notes import add_note
 from ..._remote.columns import restored, stream_of
 from ..._remote.partial import MadeInPart
-from ..._remote.pickling import Parcel
+from ..._remote.pickling import LARGE, Parcel
 from .fitting import ARRIVES_AS
 from .rows import WIDE, Reading
 
@@ -46,6 +46,15 @@ class RowSlice:
     batch: Any
     stream: bytes | None = None
     """The stream that the batch came as, where these are all of its rows. It travels as it is."""
+
+    @staticmethod
+    def whole(reading: Reading, stream: bytes) -> RowSlice:
+        """Return all rows of a stream.
+
+        A session may have Spark compress its streams. The loop bounds the bytes that arrive, so it gets such rows uncompressed.
+        """
+        batch = restored(False, stream)
+        return RowSlice(reading, batch, stream if len(stream) >= batch.nbytes else None)
 
     @property
     def size(self) -> int:
@@ -73,8 +82,11 @@ class RowSlice:
         return stream_of(self.batch) if self.stream is None else PickleBuffer(self.stream)
 
     def parcel(self) -> Parcel:
-        """Return the slice as it is sent: the pickle of a call, which all slices of a reading have in common, and its stream."""
-        return Parcel(len(self), _call(self.reading), [], [self._sent()], None)
+        """Return the slice as it is sent: the pickle of a call, with a small stream inside or a large one beside it."""
+        stream = self._sent()
+        if stream.raw().nbytes < LARGE:
+            return Parcel(len(self), pickle.dumps(RowSlice(self.reading, None, bytes(stream)), 5), [], [], None)
+        return Parcel(len(self), _call(self.reading), [], [stream], None)
 
 
 Chunk = list[Any] | RowSlice
@@ -83,7 +95,7 @@ Chunk = list[Any] | RowSlice
 
 @lru_cache(maxsize=16)
 def _call(reading: Reading) -> bytes:
-    """Pickle the call that makes rows of a stream, without the stream."""
+    """Pickle the call that makes rows of a stream, without the stream. All large slices of a reading have the same."""
     streams: list[PickleBuffer] = []
     return pickle.dumps(RowSlice(reading, None, b""), 5, buffer_callback=streams.append)
 

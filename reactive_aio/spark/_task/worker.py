@@ -140,8 +140,8 @@ class RegionTask(PartitionTask):
         reading = self.reading
         assert reading is not None
         if not self.sliced or reading.zone is not None:
-            return self.rows(map(_batch, streams))
-        return Slices(watched(RowSlice(reading, _batch(stream), stream) for stream in streams))
+            return self.rows(map(partial(restored, False), streams))
+        return Slices(watched(map(partial(RowSlice.whole, reading), streams)))
 
     def _run(self, items: Iterator[Any] | Slices) -> None:
         from pyspark import TaskContext
@@ -155,11 +155,6 @@ class RegionTask(PartitionTask):
                 pass
         finally:
             push.close()
-
-
-def _batch(stream: bytes) -> pa.RecordBatch:
-    batch: pa.RecordBatch = restored(False, stream)
-    return batch
 
 
 class InputLost(InputBroken):
