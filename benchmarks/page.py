@@ -110,7 +110,7 @@ LIMITS: Final = """\
 - **Few rows.** A flow costs some calls into the JVM, a job for each partition, and the plan's code. By threads, a flow of 30,000 rows took 0.09 s of CPU,
   0.035 of it in this process, and `toLocalIterator` 0.16. That was in a JVM that had run each 200 times. The first forty took 0.23 and 0.26 s, and the
   JVM's compilers had 0.12 and 0.07 of that. So a turn of the benchmark reads such a frame ten times, and twenty turns do not count. Runs
-  gave 1.4 to 2.0 times, and the latest 1.9. Runs of the row of 2,000 columns gave 1.03 to 1.36 times `collect`, and the latest 1.10.
+  gave 1.4 to 2.0 times, and the latest two 1.9 and 2.0. Runs of the row of 2,000 columns gave 1.03 to 1.36 times `collect`, and the latest two 1.10 and 1.15.
 - **Joins.** Q14 joins what a function keeps with a small table. If the function is to discard 99 of 100 rows, all rows go to Python, and Spark's SQL has
   the statistics of the file discard most. `mapInArrow` by hand has the same to pay. So have Spark filter, by `frame.where(...)`: that is the row
   which the bar is about. The whole query takes SQL 0.2 s of CPU or less. In a JVM that ran only these ways, sixty times each, a flow took 1.16 times as much, and
@@ -129,7 +129,7 @@ LIMITS: Final = """\
   the cores have other work as well, the factor is smaller: see [Spark](concepts/spark.md). On two cores CPU time counts. Five runs with the version before gave
   3.0 to 4.1 times for 600,000 rows. By threads, such a flow took 0.9 to 1.0 s of CPU on a busy machine. The loop had about 0.45 of that, the JVM's tasks 0.27, and
   the workers 0.2. Half of the workers' time went into cutting batches and writing them anew. Now a batch that is not cut travels as it came,
-  and with four times the prefetch few are cut. Then the workers had 0.1 s, and a run gave 4.8 times. `toLocalIterator` took 3.4 to 4.2 s, about 2.2 of it in Python.
+  and with four times the prefetch few are cut. Then the workers had 0.1 s, and two runs gave 4.8 and 4.7 times. `toLocalIterator` took 3.4 to 4.2 s, about 2.2 of it in Python.
 - **Elements of an async iterator.** A call of a Python function takes some 60 ns here, warm, so calls are what counts. `sum` over a ready generator makes
   two for an element: the generator's, and the one that looks whether it has suspended. A bare loop makes one. `async for` makes six: `__anext__`, the
   pass of the region, and four that advance the generator in the name of its owner. Where each element suspends, the bare loop makes 18, and 15 of
