@@ -122,10 +122,14 @@ def test_rows_that_spark_has_compressed_travel_as_large_as_they_are(codec: str) 
 
 
 @pytest.mark.parametrize("kind", [tuple, dict, Row])
-def test_slices_of_each_kind_of_row_have_a_pickle_of_their_own(kind: type[Any]) -> None:
-    rows = {tuple: (1,), dict: {"0": 1}, Row: Row(**{"0": 1})}
+@pytest.mark.parametrize("rows", [9, 4_000])  # whose stream is in the pickle, or beside it
+def test_slices_of_each_kind_of_row_have_a_pickle_of_their_own(kind: type[Any], rows: int) -> None:
+    makes: dict[Any, Any] = {tuple: lambda n: (n,), dict: lambda n: {"0": n}, Row: lambda n: Row(**{"0": n})}
+    frame = sent(RowSlice(Reading(kind), batch(rows)))
+    found = frame.loads()
 
-    assert [rows[kind]] == sent(RowSlice(Reading(kind), batch(9).slice(1, 1))).loads()
+    assert [makes[kind](n) for n in range(rows)] == found
+    assert (kind, rows > 9) == (type(found[0]), len(frame.buffers) == 1)
 
 
 # -- who makes the rows

@@ -20,13 +20,13 @@ BEGINS: Final = re.compile(r"(\s*\+ Exception Group )?" + re.escape(TRACEBACK) +
 OF_A_GROUP: Final = re.compile(r"^  [|+] ", re.MULTILINE)
 """The beginning of the lines of an exception group. Those of its members have more in front."""
 CAUSED: Final = "Caused by: "
-ENDED: Final = (
-    "Spark's JVM can't be reached: it has ended, or its SparkContext was stopped. Its log says why. A common cause is a heap that is too small. "
-    "Rows of Arrow need several times their size there: set spark.driver.memory, and on a cluster spark.executor.memory"
+ROOM: Final = (
+    "Rows need several times their size there: set spark.driver.memory, and on a cluster spark.executor.memory"
 )
-TOO_SMALL: Final = (
-    "The heap of Spark's JVM is too small. Rows of Arrow need several times their size there: set spark.driver.memory, and on a cluster "
-    "spark.executor.memory"
+TOO_SMALL: Final = f"The heap of Spark's JVM is too small. {ROOM}"
+ENDED: Final = (
+    "Spark's JVM can't be reached: it has ended, or its SparkContext was stopped. Its log says why. "
+    f"A common cause is a heap that is too small. {ROOM}"
 )
 ADVISED: Final = {
     "ModuleNotFoundError: No module named": ADVICE,

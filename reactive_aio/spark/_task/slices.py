@@ -58,7 +58,7 @@ class RowSlice:
 
     @property
     def size(self) -> int:
-        """Count the bytes of the rows, which takes Arrow longer than it takes to cut a batch."""
+        """Count the bytes of the rows. The stream is about as large, and Arrow takes a while to add up the columns."""
         count: int = self.batch.nbytes if self.stream is None else len(self.stream)
         return count
 
